@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An array as the user sees it: dtype, shape, and for each of its bytes where that byte comes from.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/bytes/byte_range.h"
+#include "formats/bytes/dtype.h"
+#include "formats/bytes/plan.h"
+
+namespace npyfs {
+
+// Immutable; any thread.
+class Array {
+ public:
+  virtual ~Array() = default;
+
+  const DType& dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  // Bytes of data.
+  std::uint64_t nbytes() const { return nbytes_; }
+
+  // Appends the pieces of `range` of the data (C order), whose sizes add up to it.
+  virtual void plan(ByteRange range, Plan& plan) const = 0;
+
+  // "mapped": bytes go from the source to the reply; "decoded": through the cache; "computed":
+  // made from the index. For `npyfs info`.
+  virtual std::string storage() const = 0;
+
+ protected:
+  // Throws kTooLarge where the size of the data exceeds 63 bits.
+  Array(DType dtype, Shape shape);
+
+ private:
+  DType dtype_;
+  Shape shape_;
+  std::uint64_t nbytes_;
+};
+
+using ArrayPtr = std::shared_ptr<const Array>;
+
+}  // namespace npyfs

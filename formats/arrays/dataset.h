@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a mount shows: splits, the arrays in them, attributes. The user's choices of fields, names
+// and layouts are applied here.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/arrays/array.h"
+#include "formats/bytes/value.h"
+#include "formats/format.h"
+
+namespace npyfs {
+
+enum class Layout { kAuto, kStack, kConcat, kPad, kBytes };
+
+// What the user said about fields; the names are those before --name.
+struct FieldChoices {
+  std::map<std::string, Layout> layout;
+  std::map<std::string, DType> dtype;
+  std::map<std::string, Shape> shape;
+  std::map<std::string, std::string> decode;
+  std::map<std::string, std::string> rename;
+  std::string pad_value = "0";
+};
+
+struct DatasetOptions {
+  FieldChoices fields;
+  Verify verify = Verify::kRead;
+  bool permissive = false;
+  std::vector<std::pair<std::string, Value>> attributes;  // --attr, in order
+  std::vector<std::string> class_names;                   // empty: not given
+};
+
+// One SOURCE of the command line, its files opened, in order.
+struct OpenedSource {
+  std::string split;                // "train"
+  std::string array;                // ARRAY of SPLIT/ARRAY=, else empty
+  std::string text;                 // as the user wrote it, for messages
+  std::string format;               // of the table of formats
+  std::vector<std::shared_ptr<const RecordTable>> tables;
+};
+
+struct NamedArray {
+  std::string name;  // without .npy, already escaped
+  ArrayPtr array;
+  std::string format;
+  std::uint64_t records = 0;  // 0 where it has none
+  std::vector<SourcePtr> sources;
+};
+
+struct Split {
+  std::string name;
+  std::vector<NamedArray> arrays;                // by name
+  std::shared_ptr<const RecordTable> records;    // null: no records/
+};
+
+struct Dataset {
+  std::vector<Split> splits;
+  Dict attributes;
+};
+
+// Joins, lays out, names. `warn` gets one line per finding. Throws kCorrupt for what concerns a
+// whole source, kUsage for choices that name no field or contradict each other.
+Dataset build_dataset(const std::vector<OpenedSource>& sources, const DatasetOptions& options,
+                      const std::function<void(const std::string&)>& warn);
+
+}  // namespace npyfs

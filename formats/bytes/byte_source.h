@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Immutable named bytes of known size: a local file, memory, a decompressed stream. Formats read
+// through this and nothing else, so that they need not know which of these they have.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace npyfs {
+
+// All members may be called from any thread.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  // For messages: the location as the user wrote it.
+  const std::string& name() const { return name_; }
+  std::uint64_t nbytes() const { return nbytes_; }
+  // Newest modification time of what the bytes come from, nanoseconds since the epoch.
+  std::int64_t mtime_ns() const { return mtime_ns_; }
+
+  // Fills `out` with the bytes from `offset` on, completely, or throws: kCorrupt where the range
+  // does not lie within nbytes(), kChanged where the source has shrunk since, kIo otherwise.
+  void read_at(std::uint64_t offset, std::span<std::byte> out) const;
+
+  // Throws kChanged once the source is not what it was when it was opened (device, inode, size and
+  // mtime of its path); from then on, always. Bytes that were read before a call that returns are
+  // those of the source that was opened.
+  virtual void check_unchanged() const {}
+  // Whether check_unchanged() has ever thrown.
+  virtual bool changed() const { return false; }
+
+ protected:
+  ByteSource(std::string name, std::uint64_t nbytes, std::int64_t mtime_ns)
+      : name_(std::move(name)), nbytes_(nbytes), mtime_ns_(mtime_ns) {}
+
+  // `offset` and `out` lie within the source.
+  virtual void do_read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+
+ private:
+  std::string name_;
+  std::uint64_t nbytes_;
+  std::int64_t mtime_ns_;
+};
+
+using SourcePtr = std::shared_ptr<const ByteSource>;
+
+// A regular file, read by pread.
+class FileSource : public ByteSource {
+ public:
+  // Opens `path`; `name` is what messages call it. Throws kNotFound, kIo, or kUnsupported for what
+  // is not a regular file (a FIFO is never opened: that could wait for ever).
+  static std::shared_ptr<FileSource> open(const std::string& path, const std::string& name);
+  ~FileSource() override;
+
+  void check_unchanged() const override;
+  bool changed() const override { return changed_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Identity {
+    std::uint64_t device, inode, nbytes;
+    std::int64_t mtime_ns;
+    bool operator==(const Identity&) const = default;
+  };
+  FileSource(std::string name, std::string path, int fd, const Identity& identity);
+  void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
+
+  std::string path_;  // absolute: the daemon changes its working directory
+  int fd_;
+  Identity identity_;
+  mutable std::atomic<bool> changed_{false};
+};
+
+// Bytes held in memory, for tests and for small things that a format makes itself.
+class MemorySource : public ByteSource {
+ public:
+  MemorySource(std::string name, std::vector<std::byte> bytes);
+
+ private:
+  void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
+
+  std::vector<std::byte> bytes_;
+};
+
+// Reads small things at rising offsets (headers of records) without a system call for each where
+// they lie close together, and without reading what lies between where they do not. One thread.
+class WindowReader {
+ public:
+  explicit WindowReader(const ByteSource& source) : source_(source) {}
+
+  // `nbytes` bytes at `offset`; valid until the next call. Throws as ByteSource::read_at.
+  std::span<const std::byte> at(std::uint64_t offset, std::size_t nbytes);
+
+ private:
+  const ByteSource& source_;
+  std::vector<std::byte> window_;
+  std::uint64_t window_offset_ = 0;
+  std::uint64_t last_offset_ = 0;
+};
+
+}  // namespace npyfs

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes that exist only decoded. Who holds them between reads is not the decoder's business: the
+// cache is below `fs/`, formats only get to use it through ChunkCache.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "formats/bytes/byte_range.h"
+#include "formats/bytes/byte_source.h"
+
+namespace npyfs {
+
+class RecordTable;
+
+// What a decoder may ask of, and tell, whoever runs it. One thread at a time.
+class DecodeContext {
+ public:
+  virtual ~DecodeContext() = default;
+
+  // Returns once `record` of `table` is known to match its checksum (or has none, or checksums are
+  // not wanted); throws kCorrupt where it does not.
+  virtual void require_intact(const RecordTable& table, std::uint64_t record) = 0;
+
+  // `range` of the chunk could not be decoded because of `why`; the rest of the chunk is good.
+  virtual void mark_damaged(ByteRange range, std::exception_ptr why) = 0;
+};
+
+// Numbered chunks, each decoded whole. Immutable; any thread. Its address identifies it in a cache,
+// so it must outlive every cache that has seen it.
+class ChunkSource {
+ public:
+  virtual ~ChunkSource() = default;
+
+  // Decoded size of a chunk in bytes.
+  virtual std::uint64_t chunk_nbytes(std::uint64_t chunk) const = 0;
+  // Fills `out` (chunk_nbytes long). A throw concerns the whole chunk.
+  virtual void decode(std::uint64_t chunk, std::span<std::byte> out, DecodeContext& context) const = 0;
+};
+
+// A decoded chunk; what a reader holds cannot vanish.
+struct Block {
+  struct Damage {
+    ByteRange range;
+    std::exception_ptr why;
+  };
+  std::vector<std::byte> bytes;
+  std::vector<Damage> damage;  // ascending, disjoint
+
+  // Throws the damage that `range` touches, if any.
+  void require_good(ByteRange range) const;
+};
+
+// A bounded cache of decoded chunks. Any thread.
+class ChunkCache {
+ public:
+  virtual ~ChunkCache() = default;
+
+  // The decoded chunk: decoded once however many ask at the same time. A decoding failure is thrown
+  // to all who ask.
+  virtual std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) = 0;
+};
+
+// The concatenation of equal chunks (the last may be shorter) as a source of bytes.
+class CachedSource : public ByteSource {
+ public:
+  // `base` is what the chunks are decoded from: its identity is this source's. `cache` must outlive
+  // this source.
+  CachedSource(SourcePtr base, std::uint64_t nbytes, std::uint64_t chunk_nbytes,
+               std::unique_ptr<const ChunkSource> chunks, ChunkCache& cache);
+
+  void check_unchanged() const override { base_->check_unchanged(); }
+  bool changed() const override { return base_->changed(); }
+
+ private:
+  void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
+
+  SourcePtr base_;
+  std::uint64_t chunk_nbytes_;
+  std::unique_ptr<const ChunkSource> chunks_;
+  ChunkCache& cache_;
+};
+
+}  // namespace npyfs

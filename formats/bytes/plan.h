@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The answer to "which bytes of which thing?": a read of an array as a list of pieces, in order.
+// Making it costs no I/O and, once the vector has grown, no allocation.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "formats/bytes/byte_source.h"
+#include "formats/bytes/chunk_source.h"
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+class RecordTable;
+
+// Records whose checksum must have been verified before a piece may be answered.
+struct Guard {
+  const RecordTable* table = nullptr;  // null: nothing to verify
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+// What a piece points to belongs to the array that planned it, and lives as long.
+struct Piece {
+  enum class Kind : std::uint8_t {
+    kExtent,   // `nbytes` of `source` from `offset`
+    kChunk,    // `nbytes` of the decoded chunk `chunk` of `chunks` from `offset`
+    kMemory,   // `nbytes` at `memory`
+    kFill,     // the `pattern_nbytes` at `memory` over and over, beginning `offset` bytes into it
+    kDamaged,  // cannot be read: throw `error`
+  };
+  Kind kind = Kind::kMemory;
+  std::uint32_t pattern_nbytes = 0;
+  std::uint64_t nbytes = 0;
+  std::uint64_t offset = 0;
+  const ByteSource* source = nullptr;
+  const ChunkSource* chunks = nullptr;
+  std::uint64_t chunk = 0;
+  const std::byte* memory = nullptr;
+  const Error* error = nullptr;
+  Guard guard;
+};
+
+// Collects pieces; those that continue each other become one.
+class Plan {
+ public:
+  void clear() { pieces_.clear(); }
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  std::uint64_t nbytes() const;
+
+  void add_extent(const ByteSource& source, std::uint64_t offset, std::uint64_t nbytes,
+                  const Guard& guard);
+  void add_chunk(const ChunkSource& chunks, std::uint64_t chunk, std::uint64_t offset,
+                 std::uint64_t nbytes);
+  void add_memory(const std::byte* memory, std::uint64_t nbytes);
+  void add_fill(std::span<const std::byte> pattern, std::uint64_t phase, std::uint64_t nbytes);
+  void add_damaged(const Error& error, std::uint64_t nbytes);
+
+ private:
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace npyfs

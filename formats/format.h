@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All that a format may promise: where its records lie, what they are called, what is known about
+// their items. Everything here is immutable once opened and may be asked from any thread; nothing
+// here knows of mounts, caches or threads.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/bytes/byte_range.h"
+#include "formats/bytes/byte_source.h"
+#include "formats/bytes/chunk_source.h"
+#include "formats/bytes/dtype.h"
+#include "formats/bytes/error.h"
+#include "formats/bytes/plan.h"
+
+namespace npyfs {
+
+// Bytes in a source. The source belongs to whoever handed the extent out.
+struct Extent {
+  const ByteSource* source = nullptr;
+  std::uint64_t offset = 0;
+  std::uint64_t nbytes = 0;
+};
+
+// Why a record cannot be read, found while opening: its bytes answer EIO, the others are unharmed.
+struct Damage {
+  Error error;
+  // What the format says of its size, where that can be known.
+  std::optional<std::uint64_t> nbytes;
+};
+
+// The stored bytes of one field of every record.
+class ByteColumn {
+ public:
+  virtual ~ByteColumn() = default;
+  virtual std::uint64_t size() const = 0;
+
+  // Replaces `out` by the record's extents, in order; false where the record lacks the field.
+  // Extents lie within their sources. Not to be asked for a damaged record.
+  virtual bool locate(std::uint64_t record, std::vector<Extent>& out) const = 0;
+  // Null for a record that is not known to be damaged.
+  virtual const Damage* damage(std::uint64_t /*record*/) const { return nullptr; }
+  // What must be verified before the record's bytes are answered.
+  virtual Guard guard(std::uint64_t /*record*/) const { return {}; }
+  // How many records from this one on (at least 1) are undamaged, of one size, and lie back to back
+  // in one source, under one table's guard. An array of equal records is then one extent.
+  virtual std::uint64_t run(std::uint64_t /*record*/) const { return 1; }
+  // The size of every record in bytes, where the index knows without looking that all are present,
+  // undamaged and of one size.
+  virtual std::optional<std::uint64_t> equal_nbytes() const { return std::nullopt; }
+};
+
+// One record's field as an array item.
+struct Item {
+  bool present = true;
+  const Damage* damage = nullptr;  // then dtype and shape are unknown
+  DType dtype;
+  Shape shape;
+};
+
+// A field whose items' types the format (or a payload decoder) knows.
+class Column {
+ public:
+  virtual ~Column() = default;
+  virtual std::uint64_t size() const = 0;
+
+  // Describes the record's item; may read its header, never its data. Throws kCorrupt where the
+  // header is damaged.
+  virtual void inspect(std::uint64_t record, Item& item) const = 0;
+  // The description of every item, where it is known without looking that all are alike.
+  virtual std::optional<Item> uniform() const { return std::nullopt; }
+
+  // Whether the item's bytes must be decoded. If not, plan() says where they lie.
+  virtual bool decoded(std::uint64_t /*record*/) const { return false; }
+  // Plans `range` of the item's bytes (C order), and on into the items that follow as far as run()
+  // reaches. Only where decoded() is false and the item is present and undamaged.
+  virtual void plan(std::uint64_t record, ByteRange range, Plan& plan) const = 0;
+  // Fills `out` with the item's bytes (C order). Calls context.require_intact itself.
+  virtual void decode(std::uint64_t record, std::span<std::byte> out, DecodeContext& context) const;
+  // How many items from this one on (at least 1) plan() can take as one.
+  virtual std::uint64_t run(std::uint64_t /*record*/) const { return 1; }
+};
+
+enum class KeyKind { kNone, kInteger, kText };
+
+// A checksum of a record's whole stored payload.
+struct Checksum {
+  enum class Kind {
+    kCrc32,         // zlib's, little-endian
+    kCrc32cMasked,  // TFRecord's, little-endian
+  };
+  Kind kind = Kind::kCrc32;
+  Extent payload;
+  Extent stored;  // 4 bytes
+};
+
+struct Field {
+  std::string name;
+  // Names the payload where the format has it from a file name ("jpg"); empty: look at the bytes.
+  std::string extension;
+  // Exactly one of the two: payload bytes still to be understood, or items of known type.
+  std::shared_ptr<const ByteColumn> bytes;
+  std::shared_ptr<const Column> typed;
+  // Items are pieces of one time axis (audio, feature matrices): always laid out one after another.
+  bool time_series = false;
+  // Missing in some records by the nature of the format: not worth a warning.
+  bool sparse = false;
+};
+
+// Files below records/: the stored bytes of each record, or of each of its parts.
+struct StoredUnit {
+  std::string extension;  // empty: by the magic of the bytes, else "bin"
+  std::shared_ptr<const ByteColumn> bytes;
+};
+
+// The records of one source, in order.
+class RecordTable {
+ public:
+  virtual ~RecordTable() = default;
+
+  virtual std::uint64_t size() const = 0;
+  virtual const std::vector<Field>& fields() const = 0;
+  virtual const std::vector<StoredUnit>& stored() const = 0;
+  // What the records come from: their newest mtime and their changes are the arrays'.
+  virtual std::vector<SourcePtr> sources() const = 0;
+
+  virtual KeyKind key_kind() const { return KeyKind::kNone; }
+  virtual std::int64_t int_key(std::uint64_t /*record*/) const { return 0; }
+  virtual std::string_view text_key(std::uint64_t /*record*/) const { return {}; }
+
+  // Null for a record that is not known to be damaged.
+  virtual const Damage* damage(std::uint64_t /*record*/) const { return nullptr; }
+  // The number of records for which damage() answers.
+  virtual std::uint64_t damaged_count() const { return 0; }
+
+  // Nothing where the format has no checksums. Not to be asked for a damaged record.
+  virtual std::optional<Checksum> checksum(std::uint64_t /*record*/) const { return std::nullopt; }
+};
+
+enum class Verify { kNever, kRead, kMount };
+
+// What the user said, as far as opening a source depends on it, and what a format may use.
+struct OpenContext {
+  bool permissive = false;
+  Verify verify = Verify::kRead;
+  std::map<std::string, std::string> decode;  // --decode NAME=KIND
+  // One line to the user; `text` has its place in it.
+  std::function<void(const std::string& text)> warn;
+  ChunkCache* cache = nullptr;
+
+  // The kind given for `name`, or an empty string.
+  std::string decode_kind(const std::string& name) const;
+};
+
+// What a LOCATION turned out to be.
+struct Location {
+  std::string path;  // as the user wrote it, after expansion
+  bool is_directory = false;
+  SourcePtr source;  // null for a directory
+};
+
+// A row of the table in registry.cc.
+struct Format {
+  const char* name;
+  // Of file names, without the dot; asked after the magic of every format said no.
+  std::vector<std::string> extensions;
+  // Whether the content is this format's. Looks at few bytes; never throws for content.
+  bool (*recognises)(const Location& location);
+  // Checks everything that can be checked cheaply.
+  std::shared_ptr<const RecordTable> (*open)(const Location& location, OpenContext& context);
+};
+
+}  // namespace npyfs

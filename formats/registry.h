@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The formats there are.
+
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "formats/format.h"
+
+namespace npyfs {
+
+// In sniffing order: a format with a sure magic stands before one that must be guessed.
+std::span<const Format> formats();
+
+// Null where there is none of that name.
+const Format* find_format(std::string_view name);
+
+// By magic, then by extension (a trailing .gz does not count); null where none fits.
+const Format* detect_format(const Location& location);
+
+}  // namespace npyfs

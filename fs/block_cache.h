@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decoded chunks in memory, bounded in bytes, each decoded once however many ask.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "formats/bytes/chunk_source.h"
+
+namespace npyfs {
+
+class VerifiedRecords;
+
+class BlockCache : public ChunkCache {
+ public:
+  // Holds at most `capacity_nbytes` of decoded bytes besides what readers hold just now. `verified`
+  // answers the decoders' require_intact and must outlive the cache.
+  BlockCache(std::uint64_t capacity_nbytes, VerifiedRecords& verified);
+  ~BlockCache() override;
+
+  std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace npyfs

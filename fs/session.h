@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A mount from beginning to end.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "formats/arrays/dataset.h"
+#include "fs/block_cache.h"
+#include "fs/verified_records.h"
+
+namespace npyfs {
+
+struct MountOptions {
+  std::string mountpoint;
+  std::string source;  // shown as the device in /proc/mounts
+  bool foreground = false;
+  bool debug = false;  // implies foreground; one line per operation
+  // Passed to the kernel or libfuse as they are: "allow_other", "noatime", ...
+  std::vector<std::string> fuse_options;
+  unsigned threads = 0;  // 0: as many as cores, at least 4
+  std::uint64_t header_align = 64;
+};
+
+// Mounts, daemonizes (unless in the foreground) and serves until unmounted or told to stop by
+// SIGINT, SIGTERM or SIGHUP. Returns the exit code in the process that served; the process that
+// called it exits with 0 once the mount is ready. Throws Error with nothing left mounted.
+int serve_dataset(const Dataset& dataset, ChunkCache& cache, VerifiedRecords& verified,
+                  const MountOptions& options);
+
+}  // namespace npyfs
