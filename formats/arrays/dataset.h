@@ -40,10 +40,10 @@ struct DatasetOptions {
 
 // One SOURCE of the command line, its files opened, in order.
 struct OpenedSource {
-  std::string split;                // "train"
-  std::string array;                // ARRAY of SPLIT/ARRAY=, else empty
-  std::string text;                 // as the user wrote it, for messages
-  std::string format;               // of the table of formats
+  std::string split;   // "train"
+  std::string array;   // ARRAY of SPLIT/ARRAY=, else empty
+  std::string text;    // as the user wrote it, for messages
+  std::string format;  // of the table of formats
   std::vector<std::shared_ptr<const RecordTable>> tables;
 };
 
@@ -57,8 +57,8 @@ struct NamedArray {
 
 struct Split {
   std::string name;
-  std::vector<NamedArray> arrays;                // by name
-  std::shared_ptr<const RecordTable> records;    // null: no records/
+  std::vector<NamedArray> arrays;              // by name
+  std::shared_ptr<const RecordTable> records;  // null: no records/
 };
 
 struct Dataset {
