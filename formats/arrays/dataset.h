@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,7 +37,9 @@ struct DatasetOptions {
   Verify verify = Verify::kRead;
   bool permissive = false;
   std::vector<std::pair<std::string, Value>> attributes;  // --attr, in order
-  std::vector<std::string> class_names;                   // empty: not given
+  std::optional<std::vector<std::string>> class_names;    // --class-names
+  // With --verify=mount: throws kCorrupt where a record fails its checksum, and remembers it.
+  std::function<void(const Guard&)> require_intact;
 };
 
 // One SOURCE of the command line, its files opened, in order.

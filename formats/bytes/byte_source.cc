@@ -34,6 +34,10 @@ constexpr std::size_t kNear = 16 * 1024;
 constexpr std::size_t kWindowNbytes = 256 * 1024;
 constexpr std::size_t kProbeNbytes = 512;
 
+std::atomic<bool> changed_sources{false};
+
+thread_local SourceWatch* innermost_watch = nullptr;
+
 }  // namespace
 
 void ByteSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
@@ -42,10 +46,31 @@ void ByteSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
                      fmt::format("{} bytes are needed, {} are there; the file is cut short",
                                  out.size(), offset < nbytes_ ? nbytes_ - offset : 0));
   }
-  if (!out.empty()) {
-    do_read(offset, out);
+  if (out.empty()) {
+    return;
+  }
+  if (SourceWatch* watch = innermost_watch;
+      watch != nullptr && (watch->read_.empty() || watch->read_.back() != this)) {
+    watch->read_.push_back(this);
+  }
+  do_read(offset, out);
+}
+
+SourceWatch::SourceWatch() : outer_(innermost_watch) { innermost_watch = this; }
+
+SourceWatch::~SourceWatch() { innermost_watch = outer_; }
+
+void SourceWatch::check_unchanged() const {
+  const ByteSource* last = nullptr;
+  for (const ByteSource* source : read_) {
+    if (source != last) {
+      source->check_unchanged();
+    }
+    last = source;
   }
 }
+
+bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
 std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name) {
   struct stat status {};
@@ -84,15 +109,20 @@ void FileSource::check_unchanged() const {
     throw changed_error(name(), "has changed");
   }
   if (::stat(path_.c_str(), &status) != 0) {
-    changed_.store(true, std::memory_order_relaxed);
+    note_changed();
     throw changed_error(name(), "has gone");
   }
   const Identity now{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
                      to_ns(status.st_mtim)};
   if (!(now == identity_)) {
-    changed_.store(true, std::memory_order_relaxed);
+    note_changed();
     throw changed_error(name(), "has changed");
   }
+}
+
+void FileSource::note_changed() const {
+  changed_.store(true, std::memory_order_relaxed);
+  changed_sources.store(true, std::memory_order_relaxed);
 }
 
 void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
@@ -102,7 +132,7 @@ void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
       offset += static_cast<std::uint64_t>(n);
       out = out.subspan(static_cast<std::size_t>(n));
     } else if (n == 0) {
-      changed_.store(true, std::memory_order_relaxed);
+      note_changed();
       throw changed_error(name(), "has become shorter");
     } else if (errno != EINTR) {
       throw system_error(name(), fmt::format("read at byte {}", offset), errno);
