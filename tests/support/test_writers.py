@@ -1,6 +1,8 @@
 """The writers write what the reference implementations wrote into tests/data."""
 
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -69,6 +71,13 @@ class Writers(unittest.TestCase):
         writers.write_tfrecord(self.folder / "a", rows)
         writers.write_tfrecord(self.folder / "b", list(rows))
         self.assertEqual((self.folder / "a").read_bytes(), (self.folder / "b").read_bytes())
+
+    def test_the_example_data(self):
+        examples = DATA.parents[1] / "examples"
+        run = subprocess.run([sys.executable, examples / "make.py", self.folder])
+        self.assertEqual(run.returncode, 0)
+        for name in ("images/train.ffr", "images/val.ffr", "labels/train.ffr", "labels/val.ffr"):
+            self.assertEqual((self.folder / name).read_bytes(), (examples / name).read_bytes())
 
     def test_crc32c(self):
         digits = np.frombuffer(b"123456789", np.uint8)[None]
