@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,15 +37,17 @@ struct DatasetOptions {
   Verify verify = Verify::kRead;
   bool permissive = false;
   std::vector<std::pair<std::string, Value>> attributes;  // --attr, in order
-  std::vector<std::string> class_names;                   // empty: not given
+  std::optional<std::vector<std::string>> class_names;    // --class-names
+  // With --verify=mount: throws kCorrupt where a record fails its checksum, and remembers it.
+  std::function<void(const Guard&)> require_intact;
 };
 
 // One SOURCE of the command line, its files opened, in order.
 struct OpenedSource {
-  std::string split;                // "train"
-  std::string array;                // ARRAY of SPLIT/ARRAY=, else empty
-  std::string text;                 // as the user wrote it, for messages
-  std::string format;               // of the table of formats
+  std::string split;   // "train"
+  std::string array;   // ARRAY of SPLIT/ARRAY=, else empty
+  std::string text;    // as the user wrote it, for messages
+  std::string format;  // of the table of formats
   std::vector<std::shared_ptr<const RecordTable>> tables;
 };
 
@@ -57,8 +61,8 @@ struct NamedArray {
 
 struct Split {
   std::string name;
-  std::vector<NamedArray> arrays;                // by name
-  std::shared_ptr<const RecordTable> records;    // null: no records/
+  std::vector<NamedArray> arrays;              // by name
+  std::shared_ptr<const RecordTable> records;  // null: no records/
 };
 
 struct Dataset {

@@ -54,6 +54,28 @@ class ByteSource {
 
 using SourcePtr = std::shared_ptr<const ByteSource>;
 
+// Remembers which sources this thread reads while it lives, so that whoever answers with what was
+// read can make sure that none of them had changed. Scopes nest; the innermost one remembers.
+class SourceWatch {
+ public:
+  SourceWatch();
+  ~SourceWatch();
+  SourceWatch(const SourceWatch&) = delete;
+  SourceWatch& operator=(const SourceWatch&) = delete;
+
+  // Throws kChanged if one of them has.
+  void check_unchanged() const;
+
+ private:
+  friend class ByteSource;
+  SourceWatch* outer_;
+  std::vector<const ByteSource*> read_;
+};
+
+// Whether any source of this process has ever been found changed: while it is false nobody needs to
+// ask one by one.
+bool any_source_changed();
+
 // A regular file, read by pread.
 class FileSource : public ByteSource {
  public:
@@ -77,6 +99,8 @@ class FileSource : public ByteSource {
   std::string path_;  // absolute: the daemon changes its working directory
   int fd_;
   Identity identity_;
+  void note_changed() const;
+
   mutable std::atomic<bool> changed_{false};
 };
 

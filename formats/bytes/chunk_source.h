@@ -41,7 +41,8 @@ class ChunkSource {
   // Decoded size of a chunk in bytes.
   virtual std::uint64_t chunk_nbytes(std::uint64_t chunk) const = 0;
   // Fills `out` (chunk_nbytes long). A throw concerns the whole chunk.
-  virtual void decode(std::uint64_t chunk, std::span<std::byte> out, DecodeContext& context) const = 0;
+  virtual void decode(std::uint64_t chunk, std::span<std::byte> out,
+                      DecodeContext& context) const = 0;
 };
 
 // A decoded chunk; what a reader holds cannot vanish.

@@ -47,8 +47,8 @@ class ExtentColumn {
   std::uint64_t stride_ = 0;
   std::uint64_t nbytes_ = 0;
   std::vector<std::uint64_t> offsets_;
-  std::vector<std::uint32_t> lengths_;        // while every length fits
-  std::vector<std::uint64_t> long_lengths_;   // else
+  std::vector<std::uint32_t> lengths_;       // while every length fits
+  std::vector<std::uint64_t> long_lengths_;  // else
 };
 
 }  // namespace npyfs

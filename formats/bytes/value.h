@@ -32,8 +32,8 @@ struct Bytes {
 
 // monostate is None.
 struct Value {
-  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, BigInt, double, std::string, Bytes,
-               List, Dict>
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, BigInt, double, std::string,
+               Bytes, List, Dict>
       v;
 };
 

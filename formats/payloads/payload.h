@@ -4,7 +4,6 @@
 
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +20,9 @@ enum class PayloadKind {
   kImage,  // jpeg, png or webp: shown as bytes
 };
 
+// As many first bytes of a payload as its kind and extension are found by.
+inline constexpr std::size_t kMagicNbytes = 16;
+
 // The kind of the payload of `record`: by the field's extension, else by the payload's first bytes.
 PayloadKind find_payload_kind(const Field& field, std::uint64_t record);
 
@@ -28,20 +30,18 @@ PayloadKind find_payload_kind(const Field& field, std::uint64_t record);
 // ...); "bin" where nothing fits. `head` may be short.
 std::string_view extension_by_magic(std::span<const std::byte> head);
 
-// The first bytes of the record's stored payload, at most 16; empty where it has none or cannot be
-// read.
-std::vector<std::byte> read_head(const ByteColumn& column, std::uint64_t record);
-
 // Bytes as they are: uint8 [nbytes] each.
 std::shared_ptr<const Column> make_raw_column(std::shared_ptr<const ByteColumn> bytes);
 
-// Bytes declared to be items of this type; inspect() throws kCorrupt for a record of another size.
-// `name_of` names a record in messages.
-std::shared_ptr<const Column> make_declared_column(
-    std::shared_ptr<const ByteColumn> bytes, DType dtype, Shape shape,
-    std::function<std::string(std::uint64_t)> name_of);
+// Bytes declared to be items of this type; without a shape [nbytes / itemsize]. inspect() throws
+// kCorrupt for a record of another size; `table` names it.
+std::shared_ptr<const Column> make_declared_column(std::shared_ptr<const ByteColumn> bytes,
+                                                   const RecordTable& table, DType dtype,
+                                                   std::optional<Shape> shape);
 
-// Each payload a whole .npy file; its array is the item. Reads every header once.
-std::shared_ptr<const Column> make_npy_column(std::shared_ptr<const ByteColumn> bytes);
+// Each payload a whole .npy file; its array is the item. Reads every header once. Throws
+// kUnsupported, naming the record, where one is not a .npy file or holds Python objects.
+std::shared_ptr<const Column> make_npy_column(std::shared_ptr<const ByteColumn> bytes,
+                                              const RecordTable& table);
 
 }  // namespace npyfs

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/arrays/dataset.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "formats/arrays/computed_array.h"
+#include "formats/arrays/join.h"
+#include "formats/arrays/layout.h"
+#include "formats/arrays/names.h"
+#include "formats/arrays/table_view.h"
+#include "formats/extents.h"
+
+namespace npyfs {
+
+namespace {
+
+using Warn = std::function<void(const std::string&)>;
+
+// The sources of one split that were given with the same ARRAY (or with none), concatenated.
+struct Member {
+  std::string array;  // empty: all its fields, under their own names
+  std::string text;
+  std::string format;
+  TablePtr table;
+};
+
+std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sources) {
+  struct Parts {
+    const OpenedSource* first;
+    std::vector<TablePtr> tables;
+  };
+  std::vector<Parts> parts;
+  for (const OpenedSource* source : sources) {
+    auto same = std::find_if(parts.begin(), parts.end(),
+                             [&](const Parts& p) { return p.first->array == source->array; });
+    if (same == parts.end()) {
+      same = parts.insert(parts.end(), {source, {}});
+    } else if (same->first->format != source->format) {
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("{} is {}, {} is {}: sources of one array must be of one format; "
+                      "SPLIT/ARRAY= joins others",
+                      same->first->text, same->first->format, source->text, source->format));
+    }
+    same->tables.insert(same->tables.end(), source->tables.begin(), source->tables.end());
+  }
+  std::vector<Member> members;
+  for (Parts& p : parts) {
+    members.push_back(
+        {p.first->array, p.first->text, p.first->format, concatenate(std::move(p.tables))});
+  }
+  return members;
+}
+
+// With --verify=mount: the records that fail.
+std::vector<std::uint64_t> find_failing(const RecordTable& table, const DatasetOptions& options,
+                                        const Warn& warn) {
+  std::vector<std::uint64_t> failing;
+  std::string first;
+  for (std::uint64_t record = 0; record < table.size(); ++record) {
+    for (const StoredUnit& unit : table.stored()) {
+      if (table.damage(record) != nullptr) {
+        continue;
+      }
+      try {
+        options.require_intact(unit.bytes->guard(record));
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kCorrupt) {
+          throw;
+        }
+        if (failing.empty()) {
+          first = error.what();
+        }
+        failing.push_back(record);
+      }
+    }
+  }
+  if (!failing.empty()) {
+    warn(fmt::format("{} ({} of {} records fail)", first, failing.size(), table.size()));
+  }
+  return failing;
+}
+
+class SplitBuilder {
+ public:
+  SplitBuilder(std::string name, std::vector<Member> members, const DatasetOptions& options,
+               const Warn& warn)
+      : options_(options), warn_(warn), members_(std::move(members)) {
+    split_.name = std::move(name);
+  }
+
+  Split build() {
+    leave_out_known_damage();
+    join_members();
+    // Laying out may find more damage; with --permissive that is left out of all members alike.
+    while (!lay_out_all()) {
+    }
+    add_keys();
+    std::sort(split_.arrays.begin(), split_.arrays.end(),
+              [](const NamedArray& a, const NamedArray& b) { return a.name < b.name; });
+    split_.records = members_.front().table;
+    return std::move(split_);
+  }
+
+  const std::set<std::string>& names_seen() const { return names_seen_; }
+
+ private:
+  void leave_out_known_damage() {
+    for (Member& member : members_) {
+      std::vector<std::uint64_t> bad;
+      if (options_.verify == Verify::kMount && options_.require_intact) {
+        bad = find_failing(*member.table, options_, warn_);
+      }
+      if (!options_.permissive) {
+        continue;
+      }
+      if (member.table->damaged_count() > 0) {
+        const std::size_t failing = bad.size();
+        for (std::uint64_t record = 0; record < member.table->size(); ++record) {
+          if (const Damage* damage = member.table->damage(record)) {
+            if (bad.size() == failing) {
+              warn_(fmt::format("{}; left out ({} records)", damage->error.what(),
+                                member.table->damaged_count()));
+            }
+            bad.push_back(record);
+          }
+        }
+      }
+      if (!bad.empty()) {
+        member.table = leave_out(member.table, bad);
+      }
+    }
+  }
+
+  // Every member gets the rows of the first, in its order.
+  void join_members() {
+    std::vector<Join> joins(members_.size());
+    std::vector<std::uint64_t> missing;
+    for (std::size_t i = 1; i < members_.size(); ++i) {
+      joins[i] =
+          join_rows(*members_[0].table, *members_[i].table, members_[0].text, members_[i].text);
+      if (!joins[i].missing.empty()) {
+        report_missing(members_[i], joins[i].missing);
+        missing.insert(missing.end(), joins[i].missing.begin(), joins[i].missing.end());
+      }
+    }
+    if (members_.size() == 1) {
+      return;
+    }
+    std::sort(missing.begin(), missing.end());
+    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+    for (std::size_t i = 1; i < members_.size(); ++i) {
+      std::vector<std::uint64_t> rows;
+      rows.reserve(joins[i].rows.size() - missing.size());
+      for (std::uint64_t record = 0; record < joins[i].rows.size(); ++record) {
+        if (!std::binary_search(missing.begin(), missing.end(), record)) {
+          rows.push_back(joins[i].rows[record]);
+        }
+      }
+      members_[i].table = select_rows(members_[i].table, Rows(std::move(rows)));
+    }
+    if (!missing.empty()) {
+      members_[0].table = leave_out(members_[0].table, missing);
+    }
+  }
+
+  void report_missing(const Member& member, const std::vector<std::uint64_t>& missing) const {
+    const std::string more =
+        missing.size() > 1 ? fmt::format(" (and {} more)", missing.size() - 1) : std::string();
+    const std::string text =
+        fmt::format("{}: it lacks {} of {}{}", member.text,
+                    record_name(*members_[0].table, missing.front()), members_[0].text, more);
+    if (!options_.permissive) {
+      throw Error(ErrorKind::kCorrupt, text + "; --permissive leaves such records out");
+    }
+    warn_(text + "; left out");
+  }
+
+  // False where records had to be left out, so that all must be laid out again.
+  bool lay_out_all() {
+    split_.arrays.clear();
+    taken_.clear();
+    std::vector<std::uint64_t> damaged;
+    for (const Member& member : members_) {
+      const auto fields = fields_of(member);
+      for (const auto& [name, field] : fields) {
+        names_seen_.insert(name);
+        LaidOutField laid = lay_out(name, *field, member.table, options_.fields, warn_);
+        damaged.insert(damaged.end(), laid.damaged.begin(), laid.damaged.end());
+        for (LaidOutArray& array : laid.arrays) {
+          add_array(name, array.name, std::move(array.array), member);
+        }
+      }
+    }
+    if (damaged.empty() || !options_.permissive) {
+      return true;
+    }
+    std::sort(damaged.begin(), damaged.end());
+    damaged.erase(std::unique(damaged.begin(), damaged.end()), damaged.end());
+    for (Member& member : members_) {
+      member.table = leave_out(member.table, damaged);
+    }
+    return false;
+  }
+
+  // What a member contributes: all its fields, or its main one under the name ARRAY.
+  static std::vector<std::pair<std::string, const Field*>> fields_of(const Member& member) {
+    std::vector<std::pair<std::string, const Field*>> chosen;
+    const auto& fields = member.table->fields();
+    if (member.array.empty()) {
+      for (const Field& field : fields) {
+        chosen.emplace_back(field.name, &field);
+      }
+      return chosen;
+    }
+    auto main = std::find_if(fields.begin(), fields.end(),
+                             [](const Field& field) { return field.name == "x"; });
+    if (main == fields.end()) {
+      main = fields.begin();
+    }
+    if (main == fields.end()) {
+      throw file_error(ErrorKind::kUnsupported, member.text, "it has no field to join");
+    }
+    chosen.emplace_back(member.array, &*main);
+    return chosen;
+  }
+
+  // `field` may be renamed; what is derived from it (x_offsets) follows.
+  void add_array(const std::string& field, const std::string& derived, ArrayPtr array,
+                 const Member& member) {
+    const auto renamed = options_.fields.rename.find(field);
+    const std::string plain = renamed == options_.fields.rename.end()
+                                  ? derived
+                                  : renamed->second + derived.substr(field.size());
+    const std::string name = escape_name(plain);
+    const std::string source = fmt::format("field {} of {}", field, member.text);
+    const auto [at, is_new] = taken_.emplace(name, source);
+    if (!is_new) {
+      throw Error(ErrorKind::kUnsupported,
+                  fmt::format("{}.npy would be both {} and {}; --name {}=OTHER renames one", name,
+                              at->second, source, field));
+    }
+    if (shorten_name(name, 4) != name) {
+      throw Error(ErrorKind::kUnsupported,
+                  fmt::format("{} is longer than a file name may be; --name renames it", source));
+    }
+    split_.arrays.push_back(
+        {name, std::move(array), member.format, member.table->size(), member.table->sources()});
+  }
+
+  void add_keys() {
+    const Member& first = members_.front();
+    if (ArrayPtr keys = keys_array(first.table)) {
+      add_array("keys", "keys", std::move(keys), first);
+    }
+  }
+
+  const DatasetOptions& options_;
+  const Warn& warn_;
+  std::vector<Member> members_;
+  Split split_;
+  std::map<std::string, std::string> taken_;  // array name -> what it is
+  std::set<std::string> names_seen_;
+};
+
+template <typename Map>
+void require_known(const Map& choices, const char* option, const std::set<std::string>& known) {
+  for (const auto& [name, choice] : choices) {
+    if (known.count(name) == 0) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} {}=...: there is no field {}; there are: {}",
+                                                 option, name, name, fmt::join(known, " ")));
+    }
+  }
+}
+
+// A choice that concerns nothing is a typing mistake.
+void check_choices(const FieldChoices& fields, const std::set<std::string>& known) {
+  require_known(fields.layout, "--layout", known);
+  require_known(fields.dtype, "--dtype", known);
+  require_known(fields.shape, "--shape", known);
+  require_known(fields.decode, "--decode", known);
+  std::set<std::string> renamable = known;
+  renamable.insert("keys");
+  require_known(fields.rename, "--name", renamable);
+}
+
+Dict make_attributes(const DatasetOptions& options) {
+  Dict attributes;
+  if (options.class_names) {
+    List names;
+    for (const std::string& name : *options.class_names) {
+      names.push_back(Value{name});
+    }
+    set_value(attributes, "class_names", Value{std::move(names)});
+  }
+  for (const auto& [name, value] : options.attributes) {
+    set_value(attributes, name, value);
+  }
+  return attributes;
+}
+
+}  // namespace
+
+Dataset build_dataset(const std::vector<OpenedSource>& sources, const DatasetOptions& options,
+                      const Warn& warn) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<const OpenedSource*>> of_split;
+  for (const OpenedSource& source : sources) {
+    if (of_split.count(source.split) == 0) {
+      order.push_back(source.split);
+    }
+    of_split[source.split].push_back(&source);
+  }
+  Dataset dataset;
+  std::set<std::string> known;
+  std::uint64_t records = 0;
+  for (const std::string& name : order) {
+    SplitBuilder builder(name, gather_members(of_split[name]), options, warn);
+    dataset.splits.push_back(builder.build());
+    known.insert(builder.names_seen().begin(), builder.names_seen().end());
+    records += dataset.splits.back().records->size();
+  }
+  if (records > 0) {
+    check_choices(options.fields, known);
+  }
+  dataset.attributes = make_attributes(options);
+  return dataset;
+}
+
+}  // namespace npyfs

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of one table for the records of another, by key.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/arrays/table_view.h"
+
+namespace npyfs {
+
+struct Join {
+  // For each record of the first table: its row in the joined one; meaningless where missing.
+  std::vector<std::uint64_t> rows;
+  // Records of the first table whose key the joined one lacks, ascending.
+  std::vector<std::uint64_t> missing;
+};
+
+// By key where both have keys, else row by row (unequal lengths throw kCorrupt). A key that the
+// joined table has twice throws kCorrupt. `first_name` and `joined_name` are for messages.
+Join join_rows(const RecordTable& first, const RecordTable& joined, const std::string& first_name,
+               const std::string& joined_name);
+
+}  // namespace npyfs

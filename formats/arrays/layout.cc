@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/arrays/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "formats/arrays/computed_array.h"
+#include "formats/arrays/record_array.h"
+#include "formats/arrays/survey.h"
+#include "formats/extents.h"
+#include "formats/payloads/payload.h"
+
+namespace npyfs {
+
+namespace {
+
+template <typename T>
+const T* chosen(const std::map<std::string, T>& choices, const std::string& name) {
+  const auto found = choices.find(name);
+  return found != choices.end() ? &found->second : nullptr;
+}
+
+std::string first_source(const RecordTable& table) {
+  const auto sources = table.sources();
+  return sources.empty() ? std::string("source") : sources.front()->name();
+}
+
+// The bytes of one element as they lie in the file. Throws kUsage where `text` is no number of
+// this type.
+std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
+                                   const std::string& name);
+
+class FieldLayout {
+ public:
+  FieldLayout(std::string name, const Field& field, TablePtr table, const FieldChoices& choices,
+              const std::function<void(const std::string&)>& warn)
+      : name_(std::move(name)),
+        field_(field),
+        table_(std::move(table)),
+        choices_(choices),
+        warn_(warn) {
+    if (const Layout* layout = chosen(choices_.layout, name_)) {
+      layout_ = *layout;
+    }
+  }
+
+  LaidOutField lay_out() {
+    choose_column();
+    found_ = survey(*column_, *table_);
+    if (!fits()) {
+      fall_back_to_bytes(fmt::format("cannot be one array: {}", found_.odd_record));
+      found_ = survey(*column_, *table_);
+    }
+    warn_of_absent();
+    warn_of_damaged();
+    describe_nothing();
+    build();
+    for (const auto& [record, damage] : found_.damaged) {
+      result_.damaged.push_back(record);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void choose_column() {
+    const DType* dtype = chosen(choices_.dtype, name_);
+    const Shape* shape = chosen(choices_.shape, name_);
+    if (field_.typed != nullptr) {
+      column_ = field_.typed;
+      if (dtype != nullptr || shape != nullptr) {
+        column_ = redeclare(dtype, shape);
+      }
+      return;
+    }
+    if (dtype != nullptr || shape != nullptr) {
+      column_ = make_declared_column(
+          field_.bytes, *table_, dtype != nullptr ? *dtype : DType::simple("|u1"),
+          shape != nullptr ? std::optional<Shape>(*shape) : std::nullopt);
+      declared_ = true;
+      return;
+    }
+    column_ = make_raw_column(field_.bytes);
+    const std::string* decode = chosen(choices_.decode, name_);
+    if (layout_ != Layout::kBytes && (decode == nullptr || *decode != "raw")) {
+      decode_payload();
+    }
+  }
+
+  // What the first non-empty record holds decides.
+  void decode_payload() {
+    const auto first = first_with_bytes();
+    if (!first) {
+      return;
+    }
+    const PayloadKind kind = find_payload_kind(field_, *first);
+    if (kind == PayloadKind::kImage) {
+      warn_(fmt::format("{}: {} holds images, which are shown as their stored bytes",
+                        first_source(*table_), name_));
+    } else if (kind == PayloadKind::kNpy) {
+      try {
+        column_ = make_npy_column(field_.bytes, *table_);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kUnsupported) {
+          throw;
+        }
+        fall_back_to_bytes(error.what());
+      }
+    }
+  }
+
+  std::optional<std::uint64_t> first_with_bytes() const {
+    for (std::uint64_t record = 0; record < field_.bytes->size(); ++record) {
+      if (field_.bytes->damage(record) == nullptr && stored_nbytes(*field_.bytes, record) > 0) {
+        return record;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // A field of known type may be given another shape of as many elements.
+  std::shared_ptr<const Column> redeclare(const DType* dtype, const Shape* shape);
+
+  bool fits() const {
+    return found_.all_alike || found_.same_rows || field_.bytes == nullptr || declared_;
+  }
+
+  void fall_back_to_bytes(const std::string& why) {
+    warn_(fmt::format("{}: {} is shown as stored bytes: {}", first_source(*table_), name_, why));
+    column_ = make_raw_column(field_.bytes);
+    layout_ = layout_ == Layout::kBytes ? Layout::kAuto : layout_;
+  }
+
+  void warn_of_absent() {
+    if (found_.absent > 0 && !field_.sparse) {
+      warn_(fmt::format("{}: {} lacks {}{}; its rows are left empty", first_source(*table_),
+                        record_name(*table_, found_.first_absent), name_,
+                        found_.absent > 1 ? fmt::format(" (and {} more)", found_.absent - 1) : ""));
+    }
+  }
+
+  void warn_of_damaged() {
+    if (found_.damaged.empty()) {
+      return;
+    }
+    const Damage& first = found_.damaged.begin()->second;
+    const std::size_t more = found_.damaged.size() - 1;
+    warn_(more > 0 ? fmt::format("{} (and {} more damaged records)", first.error.what(), more)
+                   : std::string(first.error.what()));
+  }
+
+  // No item is there: the shape is what was declared, else that of empty bytes.
+  void describe_nothing() {
+    if (!found_.empty) {
+      return;
+    }
+    const DType* dtype = chosen(choices_.dtype, name_);
+    const Shape* shape = chosen(choices_.shape, name_);
+    found_.dtype = dtype != nullptr ? *dtype : DType::simple("|u1");
+    found_.shape = shape != nullptr ? *shape : Shape{};
+    if (shape == nullptr && found_.records > 0) {
+      found_.shape = {0};
+    }
+  }
+
+  void build() {
+    RecordItems items{column_, table_, found_.dtype, found_.shape, found_.damaged};
+    switch (pick_layout()) {
+      case Layout::kPad:
+        build_padded(std::move(items));
+        break;
+      case Layout::kConcat:
+        build_concatenated(std::move(items));
+        break;
+      default:
+        result_.arrays.push_back({name_, stack_items(std::move(items))});
+    }
+  }
+
+  Layout pick_layout() const {
+    const bool alike = found_.all_alike && found_.absent == 0;
+    if (!found_.same_rows) {
+      throw file_error(ErrorKind::kUnsupported, first_source(*table_),
+                       fmt::format("{} cannot be one array: {}", name_, found_.odd_record));
+    }
+    switch (layout_) {
+      case Layout::kStack:
+        if (!alike) {
+          throw Error(
+              ErrorKind::kUsage,
+              fmt::format("{}: --layout {}=stack needs items of one shape, but {}; take concat or "
+                          "pad",
+                          first_source(*table_), name_, why_not_alike()));
+        }
+        return Layout::kStack;
+      case Layout::kPad:
+      case Layout::kConcat:
+        return layout_;
+      case Layout::kAuto:
+      case Layout::kBytes:
+        break;
+    }
+    return alike && !field_.time_series ? Layout::kStack : Layout::kConcat;
+  }
+
+  std::string why_not_alike() const {
+    return found_.odd_record.empty() ? record_name(*table_, found_.first_absent) + " lacks it"
+                                     : found_.odd_record;
+  }
+
+  // Rows of each record, and nothing behind them.
+  std::vector<std::int64_t> take_rows() {
+    std::vector<std::int64_t> rows;
+    rows.reserve(found_.records + 1);
+    if (found_.rows.empty()) {
+      rows.assign(found_.records,
+                  static_cast<std::int64_t>(found_.shape.empty() ? 1 : found_.shape.front()));
+    } else {
+      rows.assign(found_.rows.begin(), found_.rows.end());
+      found_.rows = {};
+    }
+    return rows;
+  }
+
+  void build_concatenated(RecordItems items) {
+    std::vector<std::int64_t> offsets = take_rows();
+    std::int64_t sum = 0;
+    offsets.push_back(0);
+    for (std::int64_t& offset : offsets) {
+      const std::int64_t rows = offset;
+      offset = sum;
+      if (__builtin_add_overflow(sum, rows, &sum)) {
+        throw file_error(ErrorKind::kTooLarge, first_source(*table_),
+                         fmt::format("{} has more than 2^63 rows", name_));
+      }
+    }
+    auto shared = std::make_shared<const Offsets>(std::move(offsets));
+    result_.arrays.push_back({name_, concatenate_items(std::move(items), shared)});
+    result_.arrays.push_back({name_ + "_offsets", numbers_array(shared)});
+  }
+
+  void build_padded(RecordItems items) {
+    auto lengths = std::make_shared<const std::vector<std::int64_t>>(take_rows());
+    std::vector<std::byte> pad = pad_element(choices_.pad_value, found_.dtype, name_);
+    const std::uint64_t most = found_.empty && found_.shape.empty() ? 0 : found_.most_rows;
+    result_.arrays.push_back({name_, pad_items(std::move(items), lengths, most, std::move(pad))});
+    result_.arrays.push_back({name_ + "_lengths", numbers_array(lengths)});
+  }
+
+  std::string name_;
+  const Field& field_;
+  TablePtr table_;
+  const FieldChoices& choices_;
+  const std::function<void(const std::string&)>& warn_;
+  Layout layout_ = Layout::kAuto;
+  bool declared_ = false;
+  std::shared_ptr<const Column> column_;
+  Survey found_;
+  LaidOutField result_;
+};
+
+// Items of a field of known type in another shape; the bytes are the same.
+class ReshapedColumn : public Column {
+ public:
+  ReshapedColumn(std::shared_ptr<const Column> base, Shape shape, std::string name, TablePtr table)
+      : base_(std::move(base)),
+        shape_(std::move(shape)),
+        name_(std::move(name)),
+        table_(std::move(table)) {}
+
+  std::uint64_t size() const override { return base_->size(); }
+  std::uint64_t run(std::uint64_t record) const override { return base_->run(record); }
+  bool decoded(std::uint64_t record) const override { return base_->decoded(record); }
+  std::optional<Item> uniform() const override {
+    std::optional<Item> item = base_->uniform();
+    if (item && size() > 0) {
+      reshape(0, *item);
+    }
+    return item;
+  }
+  void inspect(std::uint64_t record, Item& item) const override {
+    base_->inspect(record, item);
+    if (item.present && item.damage == nullptr) {
+      reshape(record, item);
+    }
+  }
+  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
+    base_->plan(record, range, plan);
+  }
+  void decode(std::uint64_t record, std::span<std::byte> out,
+              DecodeContext& context) const override {
+    base_->decode(record, out, context);
+  }
+
+ private:
+  void reshape(std::uint64_t record, Item& item) const {
+    if (element_count(item.shape) != element_count(shape_)) {
+      throw file_error(ErrorKind::kCorrupt, first_source(*table_),
+                       fmt::format("{} of {} is {}, expected as many elements as {}; correct "
+                                   "--shape",
+                                   name_, record_name(*table_, record), shape_text(item.shape),
+                                   shape_text(shape_)));
+    }
+    item.shape = shape_;
+  }
+
+  std::shared_ptr<const Column> base_;
+  Shape shape_;
+  std::string name_;
+  TablePtr table_;
+};
+
+std::shared_ptr<const Column> FieldLayout::redeclare(const DType* dtype, const Shape* shape) {
+  if (dtype != nullptr) {
+    Item item;
+    for (std::uint64_t record = 0; record < field_.typed->size(); ++record) {
+      item.present = true;
+      item.damage = nullptr;
+      field_.typed->inspect(record, item);
+      if (item.present && item.damage == nullptr) {
+        break;
+      }
+    }
+    if (!item.dtype.descr.empty() && !(item.dtype == *dtype)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: --dtype {}={}: the source says it is {}", first_source(*table_),
+                              name_, dtype->text(), item.dtype.text()));
+    }
+  }
+  if (shape == nullptr) {
+    return field_.typed;
+  }
+  return std::make_shared<ReshapedColumn>(field_.typed, *shape, name_, table_);
+}
+
+template <typename T>
+std::vector<std::byte> element_bytes(T value) {
+  std::vector<std::byte> bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+// IEEE half of a double that is exact in it or rounds to nearest even.
+std::uint16_t half_bits(double value) {
+  const _Float16 half = static_cast<_Float16>(value);
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, &half, sizeof bits);
+  return bits;
+}
+
+std::vector<std::byte> integer_element(double value, std::int64_t whole, const DType& dtype) {
+  std::vector<std::byte> bytes = element_bytes(whole);
+  const std::uint32_t bits = dtype.itemsize * 8;
+  const bool is_signed = dtype.kind == 'i';
+  const double lowest = is_signed ? -std::ldexp(1.0, static_cast<int>(bits) - 1) : 0.0;
+  const double limit = std::ldexp(1.0, static_cast<int>(is_signed ? bits - 1 : bits));
+  if (value != std::floor(value) || value < lowest || value >= limit) {
+    return {};
+  }
+  bytes.resize(dtype.itemsize);
+  return bytes;
+}
+
+std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
+                                   const std::string& name) {
+  double value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::int64_t whole = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), whole).ec != std::errc()) {
+    whole = static_cast<std::int64_t>(std::clamp(value, -9.2e18, 9.2e18));
+  }
+  std::vector<std::byte> bytes;
+  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) {
+    if (dtype.kind == 'f') {
+      bytes = dtype.itemsize == 2   ? element_bytes(half_bits(value))
+              : dtype.itemsize == 4 ? element_bytes(static_cast<float>(value))
+                                    : element_bytes(value);
+    } else if (dtype.kind == 'i' || dtype.kind == 'u' || dtype.kind == 'b') {
+      bytes = integer_element(value, whole, dtype);
+    } else if (value == 0) {
+      bytes.resize(dtype.itemsize);
+    }
+  }
+  if (bytes.size() != dtype.itemsize) {
+    throw Error(ErrorKind::kUsage, fmt::format("--pad-value {}: {} is {}, which does not hold it",
+                                               text, name, dtype.text()));
+  }
+  if (dtype.text().front() == '>') {
+    std::reverse(bytes.begin(), bytes.end());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+LaidOutField lay_out(const std::string& name, const Field& field, const TablePtr& table,
+                     const FieldChoices& choices,
+                     const std::function<void(const std::string&)>& warn) {
+  return FieldLayout(name, field, table, choices, warn).lay_out();
+}
+
+}  // namespace npyfs

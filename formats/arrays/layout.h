@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which arrays a field becomes: its payload decoded, its items stacked, padded or put one after
+// another, as the user said or as their shapes suggest.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/arrays/array.h"
+#include "formats/arrays/dataset.h"
+#include "formats/arrays/table_view.h"
+
+namespace npyfs {
+
+struct LaidOutArray {
+  std::string name;
+  ArrayPtr array;
+};
+
+struct LaidOutField {
+  std::vector<LaidOutArray> arrays;
+  // Records found damaged on the way.
+  std::vector<std::uint64_t> damaged;
+};
+
+// `name` is what choices call the field; the arrays bear it too. Throws kCorrupt or kUnsupported
+// for what concerns the whole field, kUsage for choices it cannot meet.
+LaidOutField lay_out(const std::string& name, const Field& field, const TablePtr& table,
+                     const FieldChoices& choices,
+                     const std::function<void(const std::string&)>& warn);
+
+}  // namespace npyfs

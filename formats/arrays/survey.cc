@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/arrays/survey.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "formats/extents.h"
+
+namespace npyfs {
+
+namespace {
+
+std::string item_text(const Item& item) {
+  return fmt::format("{} {}", item.dtype.text(), shape_text(item.shape));
+}
+
+bool alike_but_rows(const Item& item, const Survey& survey) {
+  return item.dtype == survey.dtype && item.shape.size() == survey.shape.size() &&
+         (item.shape.empty() ||
+          std::equal(item.shape.begin() + 1, item.shape.end(), survey.shape.begin() + 1));
+}
+
+std::uint64_t rows_of(const Shape& shape) { return shape.empty() ? 1 : shape[0]; }
+
+class Surveyor {
+ public:
+  Surveyor(const Column& column, const RecordTable& table) : column_(column), table_(table) {
+    found_.records = column.size();
+  }
+
+  Survey look() {
+    if (const auto item = column_.uniform(); item && found_.records > 0) {
+      take_first(*item);
+      return std::move(found_);
+    }
+    Item item;
+    for (std::uint64_t record = 0; record < found_.records; ++record) {
+      item.present = true;
+      item.damage = nullptr;
+      inspect(record, item);
+    }
+    size_damaged();
+    return std::move(found_);
+  }
+
+ private:
+  void inspect(std::uint64_t record, Item& item) {
+    try {
+      column_.inspect(record, item);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kCorrupt || !fails_checksum(record)) {
+        throw;
+      }
+      add_damaged(record, {checksum_error(record), std::nullopt});
+      return;
+    }
+    if (item.damage != nullptr) {
+      add_damaged(record, *item.damage);
+    } else if (!item.present) {
+      add_absent(record);
+    } else if (found_.empty) {
+      take_first(item);
+      push_rows();
+    } else {
+      compare(record, item);
+    }
+  }
+
+  void take_first(const Item& item) {
+    found_.empty = false;
+    found_.dtype = item.dtype;
+    found_.shape = item.shape;
+    found_.most_rows = rows_of(item.shape);
+  }
+
+  void compare(std::uint64_t record, const Item& item) {
+    if (item.shape == found_.shape && item.dtype == found_.dtype) {
+      push_rows();
+      return;
+    }
+    if (found_.odd_record.empty() || (found_.same_rows && !alike_but_rows(item, found_))) {
+      found_.odd_record =
+          fmt::format("{} is {}, the first is {} {}", record_name(table_, record), item_text(item),
+                      found_.dtype.text(), shape_text(found_.shape));
+    }
+    found_.all_alike = false;
+    found_.same_rows = found_.same_rows && alike_but_rows(item, found_);
+    start_rows(record);
+    found_.rows.push_back(rows_of(item.shape));
+    found_.most_rows = std::max(found_.most_rows, rows_of(item.shape));
+  }
+
+  // The record has the common shape.
+  void push_rows() {
+    if (started_) {
+      found_.rows.push_back(rows_of(found_.shape));
+    }
+  }
+
+  // From here on the rows of each record are kept; those before `record` were all alike.
+  void start_rows(std::uint64_t record) {
+    if (!started_) {
+      started_ = true;
+      found_.rows.assign(record, found_.empty ? 0 : rows_of(found_.shape));
+    }
+  }
+
+  void add_absent(std::uint64_t record) {
+    if (found_.absent++ == 0) {
+      found_.first_absent = record;
+    }
+    start_rows(record);
+    found_.rows.push_back(0);
+  }
+
+  void add_damaged(std::uint64_t record, Damage damage) {
+    found_.damaged.emplace(record, std::move(damage));
+    if (started_) {
+      found_.rows.push_back(0);
+    }
+  }
+
+  // Damaged records take the common shape; where there is none, the rows that their size tells.
+  void size_damaged() {
+    if (!started_ || found_.empty) {
+      return;
+    }
+    const std::uint64_t row_nbytes = row_elements(found_.shape) * found_.dtype.itemsize;
+    for (const auto& [record, damage] : found_.damaged) {
+      const bool fits = damage.nbytes && row_nbytes > 0 && *damage.nbytes % row_nbytes == 0;
+      found_.rows[record] = found_.all_alike && found_.absent == 0 ? rows_of(found_.shape)
+                            : fits                                 ? *damage.nbytes / row_nbytes
+                                                                   : 0;
+      found_.most_rows = std::max(found_.most_rows, found_.rows[record]);
+    }
+  }
+
+  bool fails_checksum(std::uint64_t record) const {
+    const auto checksum = table_.checksum(record);
+    return checksum && !matches(*checksum);
+  }
+
+  Error checksum_error(std::uint64_t record) const {
+    const Extent& payload = table_.checksum(record)->payload;
+    return corrupt_at(payload.source->name(), payload.offset,
+                      fmt::format("{} is {} bytes and does not match its checksum; the file is "
+                                  "damaged",
+                                  record_name(table_, record), payload.nbytes));
+  }
+
+  const Column& column_;
+  const RecordTable& table_;
+  Survey found_;
+  bool started_ = false;
+};
+
+}  // namespace
+
+Survey survey(const Column& column, const RecordTable& table) {
+  return Surveyor(column, table).look();
+}
+
+}  // namespace npyfs

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One look at every item of a column, to find out what array they make together.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/format.h"
+
+namespace npyfs {
+
+struct Survey {
+  std::uint64_t records = 0;
+  // Of the first item that is there; a scalar has no rows to be ragged in.
+  DType dtype;
+  Shape shape;
+  bool empty = true;  // no item is there
+
+  bool all_alike = true;   // every item there has that dtype and shape
+  bool same_rows = true;   // every item there has that dtype and that shape but for axis 0
+  std::string odd_record;  // the first that broke the one or the other, and how
+
+  std::uint64_t absent = 0;
+  std::uint64_t first_absent = 0;
+  std::uint64_t most_rows = 0;
+  // Rows (items along axis 0) of each record; empty while all are alike and none is absent.
+  std::vector<std::uint64_t> rows;
+  // Records that cannot be read, with why. They take the common shape, or the rows their size
+  // tells.
+  std::map<std::uint64_t, Damage> damaged;
+};
+
+// Inspects every item, unless the column knows that all are alike. An item that contradicts what
+// was declared but whose record fails its checksum is damaged, not contradicting.
+Survey survey(const Column& column, const RecordTable& table);
+
+}  // namespace npyfs

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/arrays/table_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace npyfs {
+
+namespace {
+
+// Where the records of each part begin; empty parts are skipped by the search.
+class Starts {
+ public:
+  void append(std::uint64_t count) { ends_.push_back(size() + count); }
+  std::uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
+
+  struct Place {
+    std::size_t part;
+    std::uint64_t record;
+  };
+  Place find(std::uint64_t record) const {
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), record);
+    const auto part = static_cast<std::size_t>(end - ends_.begin());
+    return {part, part == 0 ? record : record - ends_[part - 1]};
+  }
+  std::uint64_t count(std::size_t part) const {
+    return part == 0 ? ends_[0] : ends_[part] - ends_[part - 1];
+  }
+
+ private:
+  std::vector<std::uint64_t> ends_;
+};
+
+class ConcatByteColumn : public ByteColumn {
+ public:
+  explicit ConcatByteColumn(const Starts& starts) : starts_(starts) {}
+  void add_part(std::shared_ptr<const ByteColumn> part) { parts_.push_back(std::move(part)); }
+
+  std::uint64_t size() const override { return starts_.size(); }
+  bool locate(std::uint64_t record, std::vector<Extent>& out) const override {
+    const auto at = starts_.find(record);
+    if (parts_[at.part] == nullptr) {
+      out.clear();
+      return false;
+    }
+    return parts_[at.part]->locate(at.record, out);
+  }
+  const Damage* damage(std::uint64_t record) const override {
+    const auto at = starts_.find(record);
+    return parts_[at.part] != nullptr ? parts_[at.part]->damage(at.record) : nullptr;
+  }
+  Guard guard(std::uint64_t record) const override {
+    const auto at = starts_.find(record);
+    return parts_[at.part] != nullptr ? parts_[at.part]->guard(at.record) : Guard{};
+  }
+  std::uint64_t run(std::uint64_t record) const override {
+    const auto at = starts_.find(record);
+    return parts_[at.part] != nullptr ? parts_[at.part]->run(at.record) : 1;
+  }
+  std::optional<std::uint64_t> equal_nbytes() const override {
+    std::optional<std::uint64_t> common;
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      if (starts_.count(part) == 0) {
+        continue;
+      }
+      const auto nbytes = parts_[part] ? parts_[part]->equal_nbytes() : std::nullopt;
+      if (!nbytes || (common && *common != *nbytes)) {
+        return std::nullopt;
+      }
+      common = nbytes;
+    }
+    return common;
+  }
+
+ private:
+  Starts starts_;
+  std::vector<std::shared_ptr<const ByteColumn>> parts_;
+};
+
+class ConcatColumn : public Column {
+ public:
+  explicit ConcatColumn(const Starts& starts) : starts_(starts) {}
+  void add_part(std::shared_ptr<const Column> part) { parts_.push_back(std::move(part)); }
+
+  std::uint64_t size() const override { return starts_.size(); }
+  void inspect(std::uint64_t record, Item& item) const override {
+    const auto at = starts_.find(record);
+    if (parts_[at.part] == nullptr) {
+      item.present = false;
+      item.damage = nullptr;
+      return;
+    }
+    parts_[at.part]->inspect(at.record, item);
+  }
+  std::optional<Item> uniform() const override {
+    std::optional<Item> common;
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      if (starts_.count(part) == 0) {
+        continue;
+      }
+      auto item = parts_[part] ? parts_[part]->uniform() : std::nullopt;
+      if (!item || (common && (item->dtype != common->dtype || item->shape != common->shape))) {
+        return std::nullopt;
+      }
+      common = std::move(item);
+    }
+    return common;
+  }
+  bool decoded(std::uint64_t record) const override {
+    const auto at = starts_.find(record);
+    return parts_[at.part] != nullptr && parts_[at.part]->decoded(at.record);
+  }
+  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
+    const auto at = starts_.find(record);
+    parts_[at.part]->plan(at.record, range, plan);
+  }
+  void decode(std::uint64_t record, std::span<std::byte> out,
+              DecodeContext& context) const override {
+    const auto at = starts_.find(record);
+    parts_[at.part]->decode(at.record, out, context);
+  }
+  std::uint64_t run(std::uint64_t record) const override {
+    const auto at = starts_.find(record);
+    return parts_[at.part] != nullptr ? parts_[at.part]->run(at.record) : 1;
+  }
+
+ private:
+  Starts starts_;
+  std::vector<std::shared_ptr<const Column>> parts_;
+};
+
+class ConcatTable : public RecordTable {
+ public:
+  explicit ConcatTable(std::vector<TablePtr> tables) : tables_(std::move(tables)) {
+    for (const TablePtr& table : tables_) {
+      starts_.append(table->size());
+      damaged_count_ += table->damaged_count();
+    }
+    find_key_kind();
+    merge_fields();
+    merge_stored();
+  }
+
+  std::uint64_t size() const override { return starts_.size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<StoredUnit>& stored() const override { return stored_; }
+  std::vector<SourcePtr> sources() const override {
+    std::vector<SourcePtr> all;
+    for (const TablePtr& table : tables_) {
+      const auto some = table->sources();
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+  }
+  KeyKind key_kind() const override { return key_kind_; }
+  std::int64_t int_key(std::uint64_t record) const override {
+    const auto at = starts_.find(record);
+    return tables_[at.part]->int_key(at.record);
+  }
+  std::string_view text_key(std::uint64_t record) const override {
+    const auto at = starts_.find(record);
+    return tables_[at.part]->text_key(at.record);
+  }
+  const Damage* damage(std::uint64_t record) const override {
+    const auto at = starts_.find(record);
+    return tables_[at.part]->damage(at.record);
+  }
+  std::uint64_t damaged_count() const override { return damaged_count_; }
+  std::optional<Checksum> checksum(std::uint64_t record) const override {
+    const auto at = starts_.find(record);
+    return tables_[at.part]->checksum(at.record);
+  }
+
+ private:
+  void find_key_kind() {
+    bool first = true;
+    for (const TablePtr& table : tables_) {
+      if (table->size() == 0 && starts_.size() > 0) {
+        continue;
+      }
+      if (first) {
+        key_kind_ = table->key_kind();
+        first = false;
+      } else if (key_kind_ != table->key_kind()) {
+        key_kind_ = KeyKind::kNone;
+      }
+    }
+  }
+
+  void merge_fields() {
+    std::vector<std::string> names;
+    for (const TablePtr& table : tables_) {
+      // An empty file has nothing to say about fields, unless it is the only one.
+      if (table->size() == 0 && starts_.size() > 0) {
+        continue;
+      }
+      for (const Field& field : table->fields()) {
+        if (std::find(names.begin(), names.end(), field.name) == names.end()) {
+          names.push_back(field.name);
+        }
+      }
+    }
+    for (const std::string& name : names) {
+      fields_.push_back(merge_field(name));
+    }
+  }
+
+  Field merge_field(const std::string& name) const {
+    Field merged;
+    merged.name = name;
+    auto bytes = std::make_shared<ConcatByteColumn>(starts_);
+    auto typed = std::make_shared<ConcatColumn>(starts_);
+    const RecordTable* bytes_in = nullptr;
+    const RecordTable* typed_in = nullptr;
+    for (const TablePtr& table : tables_) {
+      const Field* field = table->size() > 0 || starts_.size() == 0 ? find(*table, name) : nullptr;
+      bytes->add_part(field != nullptr ? field->bytes : nullptr);
+      typed->add_part(field != nullptr ? field->typed : nullptr);
+      if (field == nullptr) {
+        continue;
+      }
+      (field->bytes != nullptr ? bytes_in : typed_in) = table.get();
+      merged.time_series |= field->time_series;
+      merged.sparse |= field->sparse;
+      if (merged.extension.empty()) {
+        merged.extension = field->extension;
+      }
+    }
+    if (bytes_in != nullptr && typed_in != nullptr) {
+      throw file_error(
+          ErrorKind::kUnsupported, typed_in->sources().front()->name(),
+          fmt::format("its field {} is of known type, in {} it is bytes; --decode {}=raw takes the "
+                      "bytes of both",
+                      name, bytes_in->sources().front()->name(), name));
+    }
+    if (bytes_in != nullptr) {
+      merged.bytes = std::move(bytes);
+    } else {
+      merged.typed = std::move(typed);
+    }
+    return merged;
+  }
+
+  void merge_stored() {
+    std::vector<std::string> extensions;
+    for (const TablePtr& table : tables_) {
+      for (const StoredUnit& unit : table->stored()) {
+        if (std::find(extensions.begin(), extensions.end(), unit.extension) == extensions.end()) {
+          extensions.push_back(unit.extension);
+        }
+      }
+    }
+    for (const std::string& extension : extensions) {
+      auto column = std::make_shared<ConcatByteColumn>(starts_);
+      for (const TablePtr& table : tables_) {
+        const auto& units = table->stored();
+        const auto unit = std::find_if(units.begin(), units.end(), [&](const StoredUnit& u) {
+          return u.extension == extension;
+        });
+        column->add_part(unit != units.end() ? unit->bytes : nullptr);
+      }
+      stored_.push_back({extension, std::move(column)});
+    }
+  }
+
+  static const Field* find(const RecordTable& table, const std::string& name) {
+    for (const Field& field : table.fields()) {
+      if (field.name == name) {
+        return &field;
+      }
+    }
+    return nullptr;
+  }
+
+  std::vector<TablePtr> tables_;
+  Starts starts_;
+  KeyKind key_kind_ = KeyKind::kNone;
+  std::uint64_t damaged_count_ = 0;
+  std::vector<Field> fields_;
+  std::vector<StoredUnit> stored_;
+};
+
+class SelectedByteColumn : public ByteColumn {
+ public:
+  SelectedByteColumn(std::shared_ptr<const ByteColumn> base, std::shared_ptr<const Rows> rows)
+      : base_(std::move(base)), rows_(std::move(rows)) {}
+
+  std::uint64_t size() const override { return rows_->size(); }
+  bool locate(std::uint64_t record, std::vector<Extent>& out) const override {
+    return base_->locate((*rows_)[record], out);
+  }
+  const Damage* damage(std::uint64_t record) const override {
+    return base_->damage((*rows_)[record]);
+  }
+  Guard guard(std::uint64_t record) const override { return base_->guard((*rows_)[record]); }
+  std::uint64_t run(std::uint64_t record) const override {
+    const std::uint64_t base_run = base_->run((*rows_)[record]);
+    return base_run > 1 ? std::min(base_run, rows_->run(record)) : 1;
+  }
+  std::optional<std::uint64_t> equal_nbytes() const override { return base_->equal_nbytes(); }
+
+ private:
+  std::shared_ptr<const ByteColumn> base_;
+  std::shared_ptr<const Rows> rows_;
+};
+
+class SelectedColumn : public Column {
+ public:
+  SelectedColumn(std::shared_ptr<const Column> base, std::shared_ptr<const Rows> rows)
+      : base_(std::move(base)), rows_(std::move(rows)) {}
+
+  std::uint64_t size() const override { return rows_->size(); }
+  void inspect(std::uint64_t record, Item& item) const override {
+    base_->inspect((*rows_)[record], item);
+  }
+  std::optional<Item> uniform() const override { return base_->uniform(); }
+  bool decoded(std::uint64_t record) const override { return base_->decoded((*rows_)[record]); }
+  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
+    base_->plan((*rows_)[record], range, plan);
+  }
+  void decode(std::uint64_t record, std::span<std::byte> out,
+              DecodeContext& context) const override {
+    base_->decode((*rows_)[record], out, context);
+  }
+  std::uint64_t run(std::uint64_t record) const override {
+    const std::uint64_t base_run = base_->run((*rows_)[record]);
+    return base_run > 1 ? std::min(base_run, rows_->run(record)) : 1;
+  }
+
+ private:
+  std::shared_ptr<const Column> base_;
+  std::shared_ptr<const Rows> rows_;
+};
+
+class SelectedTable : public RecordTable {
+ public:
+  SelectedTable(TablePtr base, Rows rows)
+      : base_(std::move(base)), rows_(std::make_shared<const Rows>(std::move(rows))) {
+    for (Field field : base_->fields()) {
+      if (field.bytes != nullptr) {
+        field.bytes = std::make_shared<SelectedByteColumn>(field.bytes, rows_);
+      } else {
+        field.typed = std::make_shared<SelectedColumn>(field.typed, rows_);
+      }
+      fields_.push_back(std::move(field));
+    }
+    for (StoredUnit unit : base_->stored()) {
+      unit.bytes = std::make_shared<SelectedByteColumn>(unit.bytes, rows_);
+      stored_.push_back(std::move(unit));
+    }
+    if (base_->damaged_count() > 0) {
+      for (std::uint64_t i = 0; i < rows_->size(); ++i) {
+        damaged_count_ += base_->damage((*rows_)[i]) != nullptr ? 1 : 0;
+      }
+    }
+  }
+
+  std::uint64_t size() const override { return rows_->size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<StoredUnit>& stored() const override { return stored_; }
+  std::vector<SourcePtr> sources() const override { return base_->sources(); }
+  KeyKind key_kind() const override { return base_->key_kind(); }
+  std::int64_t int_key(std::uint64_t record) const override {
+    return base_->int_key((*rows_)[record]);
+  }
+  std::string_view text_key(std::uint64_t record) const override {
+    return base_->text_key((*rows_)[record]);
+  }
+  const Damage* damage(std::uint64_t record) const override {
+    return base_->damage((*rows_)[record]);
+  }
+  std::uint64_t damaged_count() const override { return damaged_count_; }
+  std::optional<Checksum> checksum(std::uint64_t record) const override {
+    return base_->checksum((*rows_)[record]);
+  }
+
+ private:
+  TablePtr base_;
+  std::shared_ptr<const Rows> rows_;
+  std::uint64_t damaged_count_ = 0;
+  std::vector<Field> fields_;
+  std::vector<StoredUnit> stored_;
+};
+
+}  // namespace
+
+TablePtr concatenate(std::vector<TablePtr> tables) {
+  if (tables.size() == 1) {
+    return std::move(tables.front());
+  }
+  return std::make_shared<ConcatTable>(std::move(tables));
+}
+
+TablePtr select_rows(TablePtr table, Rows rows) {
+  return std::make_shared<SelectedTable>(std::move(table), std::move(rows));
+}
+
+TablePtr leave_out(TablePtr table, const std::vector<std::uint64_t>& left_out) {
+  RecordSet kept;
+  kept.add_range(0, table->size());
+  for (const std::uint64_t record : left_out) {
+    kept.remove(record);
+  }
+  kept.optimize();
+  return select_rows(std::move(table), Rows(std::move(kept)));
+}
+
+}  // namespace npyfs

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/bytes/byte_source.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "formats/bytes/byte_range.h"
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+namespace {
+
+std::int64_t to_ns(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+Error changed_error(const std::string& name, std::string_view how) {
+  return file_error(ErrorKind::kChanged, name,
+                    fmt::format("the file {} since it was mounted; unmount and mount again", how));
+}
+
+// Windows of WindowReader. Headers less than kNear apart are cheaper to read with what lies between
+// them (a system call costs about as much as copying 16 KiB); farther apart only a page is read.
+constexpr std::size_t kNear = 16 * 1024;
+constexpr std::size_t kWindowNbytes = 256 * 1024;
+constexpr std::size_t kProbeNbytes = 512;
+
+std::atomic<bool> changed_sources{false};
+
+thread_local SourceWatch* innermost_watch = nullptr;
+
+}  // namespace
+
+void ByteSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  if (!lies_within(offset, out.size(), nbytes_)) {
+    throw corrupt_at(name_, offset,
+                     fmt::format("{} bytes are needed, {} are there; the file is cut short",
+                                 out.size(), offset < nbytes_ ? nbytes_ - offset : 0));
+  }
+  if (out.empty()) {
+    return;
+  }
+  if (SourceWatch* watch = innermost_watch;
+      watch != nullptr && (watch->read_.empty() || watch->read_.back() != this)) {
+    watch->read_.push_back(this);
+  }
+  do_read(offset, out);
+}
+
+SourceWatch::SourceWatch() : outer_(innermost_watch) { innermost_watch = this; }
+
+SourceWatch::~SourceWatch() { innermost_watch = outer_; }
+
+void SourceWatch::check_unchanged() const {
+  const ByteSource* last = nullptr;
+  for (const ByteSource* source : read_) {
+    if (source != last) {
+      source->check_unchanged();
+    }
+    last = source;
+  }
+}
+
+bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
+
+std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    throw system_error(name, "open", errno);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw file_error(ErrorKind::kUnsupported, name, "not a regular file");
+  }
+  // O_NONBLOCK: should the path have become a FIFO since, opening it must not wait.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    throw system_error(name, "open", errno);
+  }
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(fd);
+    throw file_error(ErrorKind::kUnsupported, name, "not a regular file");
+  }
+  const Identity identity{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                          to_ns(status.st_mtim)};
+  std::string absolute = std::filesystem::absolute(path).string();
+  return std::shared_ptr<FileSource>(new FileSource(name, std::move(absolute), fd, identity));
+}
+
+FileSource::FileSource(std::string name, std::string path, int fd, const Identity& identity)
+    : ByteSource(std::move(name), identity.nbytes, identity.mtime_ns),
+      path_(std::move(path)),
+      fd_(fd),
+      identity_(identity) {}
+
+FileSource::~FileSource() { ::close(fd_); }
+
+void FileSource::check_unchanged() const {
+  struct stat status {};
+  if (changed()) {
+    throw changed_error(name(), "has changed");
+  }
+  if (::stat(path_.c_str(), &status) != 0) {
+    note_changed();
+    throw changed_error(name(), "has gone");
+  }
+  const Identity now{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                     to_ns(status.st_mtim)};
+  if (!(now == identity_)) {
+    note_changed();
+    throw changed_error(name(), "has changed");
+  }
+}
+
+void FileSource::note_changed() const {
+  changed_.store(true, std::memory_order_relaxed);
+  changed_sources.store(true, std::memory_order_relaxed);
+}
+
+void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t n = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (n > 0) {
+      offset += static_cast<std::uint64_t>(n);
+      out = out.subspan(static_cast<std::size_t>(n));
+    } else if (n == 0) {
+      note_changed();
+      throw changed_error(name(), "has become shorter");
+    } else if (errno != EINTR) {
+      throw system_error(name(), fmt::format("read at byte {}", offset), errno);
+    }
+  }
+}
+
+MemorySource::MemorySource(std::string name, std::vector<std::byte> bytes)
+    : ByteSource(std::move(name), bytes.size(), 0), bytes_(std::move(bytes)) {}
+
+void MemorySource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
+  std::memcpy(out.data(), bytes_.data() + offset, out.size());
+}
+
+std::span<const std::byte> WindowReader::at(std::uint64_t offset, std::size_t nbytes) {
+  const bool inside =
+      offset >= window_offset_ && lies_within(offset - window_offset_, nbytes, window_.size());
+  if (!inside) {
+    const bool near = offset >= last_offset_ && offset - last_offset_ <= kNear;
+    const std::size_t wanted = std::max(nbytes, near ? kWindowNbytes : kProbeNbytes);
+    const std::uint64_t left = offset < source_.nbytes() ? source_.nbytes() - offset : 0;
+    window_.resize(std::max<std::uint64_t>(nbytes, std::min<std::uint64_t>(wanted, left)));
+    window_offset_ = offset;
+    try {
+      source_.read_at(offset, window_);
+    } catch (...) {
+      window_.clear();
+      throw;
+    }
+  }
+  last_offset_ = offset;
+  return std::span<const std::byte>(window_).subspan(offset - window_offset_, nbytes);
+}
+
+}  // namespace npyfs

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/bytes/error.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace npyfs {
+
+int Error::to_errno() const {
+  switch (kind_) {
+    case ErrorKind::kUsage:
+      return EINVAL;
+    case ErrorKind::kNotFound:
+      return ENOENT;
+    case ErrorKind::kChanged:
+      return ESTALE;
+    case ErrorKind::kTooLarge:
+      return EFBIG;
+    case ErrorKind::kIo:
+      return system_errno_ != 0 ? system_errno_ : EIO;
+    case ErrorKind::kCorrupt:
+    case ErrorKind::kUnsupported:
+      return EIO;
+  }
+  return EIO;
+}
+
+Error corrupt_at(std::string_view file, std::uint64_t offset, std::string_view text) {
+  return {ErrorKind::kCorrupt, fmt::format("{} at byte {}: {}", printable(file), offset, text)};
+}
+
+Error file_error(ErrorKind kind, std::string_view file, std::string_view text) {
+  return {kind, fmt::format("{}: {}", printable(file), text)};
+}
+
+Error system_error(std::string_view file, std::string_view verb, int system_errno) {
+  const bool missing = system_errno == ENOENT || system_errno == ENOTDIR;
+  char buffer[128];
+  const char* reason = strerror_r(system_errno, buffer, sizeof buffer);
+  return {missing ? ErrorKind::kNotFound : ErrorKind::kIo,
+          fmt::format("{}: cannot {}: {}", printable(file), verb, reason), system_errno};
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace npyfs

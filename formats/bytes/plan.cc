@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/bytes/plan.h"
+
+namespace npyfs {
+
+namespace {
+
+// Whether `next` continues the records of `before`, possibly beginning inside its last one.
+bool continues(const Guard& before, const Guard& next) {
+  if (before.table != next.table) {
+    return false;
+  }
+  const std::uint64_t end = before.first + before.count;
+  return next.table == nullptr || next.first == end || (next.first + 1 == end && next.count > 0);
+}
+
+}  // namespace
+
+std::uint64_t Plan::nbytes() const {
+  std::uint64_t sum = 0;
+  for (const Piece& piece : pieces_) {
+    sum += piece.nbytes;
+  }
+  return sum;
+}
+
+void Plan::add_extent(const ByteSource& source, std::uint64_t offset, std::uint64_t nbytes,
+                      const Guard& guard) {
+  if (nbytes == 0) {
+    return;
+  }
+  if (!pieces_.empty()) {
+    Piece& last = pieces_.back();
+    if (last.kind == Piece::Kind::kExtent && last.source == &source &&
+        last.offset + last.nbytes == offset && continues(last.guard, guard)) {
+      last.nbytes += nbytes;
+      last.guard.count = guard.first + guard.count - last.guard.first;
+      return;
+    }
+  }
+  Piece& piece = pieces_.emplace_back();
+  piece.kind = Piece::Kind::kExtent;
+  piece.source = &source;
+  piece.offset = offset;
+  piece.nbytes = nbytes;
+  piece.guard = guard;
+}
+
+void Plan::add_chunk(const ChunkSource& chunks, std::uint64_t chunk, std::uint64_t offset,
+                     std::uint64_t nbytes) {
+  if (nbytes == 0) {
+    return;
+  }
+  Piece& piece = pieces_.emplace_back();
+  piece.kind = Piece::Kind::kChunk;
+  piece.chunks = &chunks;
+  piece.chunk = chunk;
+  piece.offset = offset;
+  piece.nbytes = nbytes;
+}
+
+void Plan::add_memory(const std::byte* memory, std::uint64_t nbytes) {
+  if (nbytes == 0) {
+    return;
+  }
+  if (!pieces_.empty()) {
+    Piece& last = pieces_.back();
+    if (last.kind == Piece::Kind::kMemory && last.memory + last.nbytes == memory) {
+      last.nbytes += nbytes;
+      return;
+    }
+  }
+  Piece& piece = pieces_.emplace_back();
+  piece.kind = Piece::Kind::kMemory;
+  piece.memory = memory;
+  piece.nbytes = nbytes;
+}
+
+void Plan::add_fill(std::span<const std::byte> pattern, std::uint64_t phase, std::uint64_t nbytes) {
+  if (nbytes == 0) {
+    return;
+  }
+  Piece& piece = pieces_.emplace_back();
+  piece.kind = Piece::Kind::kFill;
+  piece.memory = pattern.data();
+  piece.pattern_nbytes = static_cast<std::uint32_t>(pattern.size());
+  piece.offset = phase % pattern.size();
+  piece.nbytes = nbytes;
+}
+
+void Plan::add_damaged(const Error& error, std::uint64_t nbytes) {
+  if (nbytes == 0) {
+    return;
+  }
+  Piece& piece = pieces_.emplace_back();
+  piece.kind = Piece::Kind::kDamaged;
+  piece.error = &error;
+  piece.nbytes = nbytes;
+}
+
+}  // namespace npyfs

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/format.h"
+
+namespace npyfs {
+
+void Column::decode(std::uint64_t /*record*/, std::span<std::byte> /*out*/,
+                    DecodeContext& /*context*/) const {
+  throw std::logic_error("a column that never says decoded() was asked to decode");
+}
+
+std::string OpenContext::decode_kind(const std::string& name) const {
+  const auto found = decode.find(name);
+  return found != decode.end() ? found->second : std::string();
+}
+
+}  // namespace npyfs
