@@ -6,7 +6,7 @@
 #   scripts/test.sh --sanitize   the tests that need no mount, under address and undefined sanitizers
 #   scripts/test.sh --tidy       clang-tidy over all sources
 #   scripts/test.sh --format     only the check of includes and of formatting
-#   scripts/test.sh --ci         format, release build with warnings as errors, sanitize
+#   scripts/test.sh --ci         format, release build with warnings as errors, demo.sh, sanitize
 #
 # The last line is "N passed, N failed, N skipped". Exits with 1 if anything failed or nothing ran.
 set -u -o pipefail
@@ -59,6 +59,18 @@ sanitize() {
   run_tests build-asan --no-suite mount
 }
 
+demo() {
+  if [ ! -e /dev/fuse ]; then
+    echo "demo skipped: /dev/fuse is missing"
+    return
+  fi
+  scripts/demo.sh </dev/null >build/demo.txt 2>&1 &&
+    grep -q '^memmap float32 (64, 3, 8, 8)$' build/demo.txt || {
+    cat build/demo.txt
+    fail "scripts/demo.sh failed"
+  }
+}
+
 tidy() {
   set_up build
   find formats fs cli -name '*.cc' | sort | xargs -P 2 -n 4 clang-tidy --quiet -p build ||
@@ -74,6 +86,7 @@ case "${1-}" in
   --ci)
     check_format
     release -Dwerror=true
+    demo
     sanitize
     ;;
   *)
