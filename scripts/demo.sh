@@ -13,7 +13,7 @@ if [ ! -f "$here/build/build.ninja" ]; then
   meson setup "$here/build" "$here" -Dtests=false >/dev/null
 fi
 echo "building"
-ninja -C "$here/build" npyfs >/dev/null
+meson compile -C "$here/build" npyfs >/dev/null
 
 if [ $# -eq 0 ]; then
   cd "$here"
@@ -23,7 +23,7 @@ fi
 if [ ! -e /dev/fuse ]; then
   echo "/dev/fuse is missing: this machine cannot mount (in a container: --device /dev/fuse" \
     "--cap-add SYS_ADMIN). What would be mounted:" >&2
-  exec "$here/build/npyfs" info "$@"
+  exec "$here/build/cli/npyfs" info "$@"
 fi
 
 mountpoint=$(mktemp -d)
@@ -37,7 +37,7 @@ show() {
 
 echo
 echo "\$ npyfs mount $* $mountpoint"
-"$here/build/npyfs" mount "$@" "$mountpoint"
+"$here/build/cli/npyfs" mount "$@" "$mountpoint"
 
 echo
 echo "\$ ls -R $mountpoint"
@@ -60,4 +60,4 @@ if len(x.shape) and x.shape[0]:
 PYTHON
 fi
 
-show "$here/build/npyfs" umount "$mountpoint"
+show "$here/build/cli/npyfs" umount "$mountpoint"
