@@ -263,6 +263,9 @@ std::uint64_t HeaderText::read_integer() {
       fail(begin, "has a length beyond 63 bits");
     }
   }
+  if (first == '0' && at_ > begin + 1) {
+    fail(begin, "has a number with a leading zero, which Python 2 takes for octal");
+  }
   // Python 2 on Windows wrote its long integers with a suffix.
   at_ += at_ < text_.size() && text_[at_] == 'L' ? 1 : 0;
   return number;
