@@ -50,10 +50,12 @@ class Surveyor {
     try {
       column_.inspect(record, item);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kCorrupt || !fails_checksum(record)) {
+      const auto checksum =
+          error.kind() == ErrorKind::kCorrupt ? table_.checksum(record) : std::nullopt;
+      if (!checksum || matches(*checksum)) {
         throw;
       }
-      add_damaged(record, {checksum_error(record), std::nullopt});
+      add_damaged(record, {checksum_error(record, checksum->payload), std::nullopt});
       return;
     }
     if (item.damage != nullptr) {
@@ -137,13 +139,7 @@ class Surveyor {
     }
   }
 
-  bool fails_checksum(std::uint64_t record) const {
-    const auto checksum = table_.checksum(record);
-    return checksum && !matches(*checksum);
-  }
-
-  Error checksum_error(std::uint64_t record) const {
-    const Extent& payload = table_.checksum(record)->payload;
+  Error checksum_error(std::uint64_t record, const Extent& payload) const {
     return corrupt_at(payload.source->name(), payload.offset,
                       fmt::format("{} is {} bytes and does not match its checksum; the file is "
                                   "damaged",

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <span>
+
+#include "cli/nearest.h"
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view option, std::string_view value,
+                         std::string_view expected) {
+  throw Error(ErrorKind::kUsage, fmt::format("{}: '{}' is not {}", option, value, expected));
+}
+
+// Where `text` stands in `words`.
+std::size_t parse_word(std::string_view option, std::string_view text,
+                       std::span<const std::string> words) {
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end()) {
+    refuse(option, text,
+           fmt::format("one of {}{}", fmt::join(words, ", "), did_you_mean(text, words)));
+  }
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+template <typename T>
+std::optional<T> parse_whole(std::string_view text) {
+  T value{};
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (text.starts_with(' ')) {
+    text.remove_prefix(1);
+  }
+  while (text.ends_with(' ')) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> parse_assignment(std::string_view option,
+                                                     const std::string& text) {
+  const std::size_t mark = text.find('=');
+  if (mark == std::string::npos || mark == 0) {
+    refuse(option, text, "NAME=VALUE");
+  }
+  return {text.substr(0, mark), text.substr(mark + 1)};
+}
+
+std::uint64_t parse_nbytes(std::string_view option, std::string_view text) {
+  constexpr std::string_view kUnits = "KMGT";
+  constexpr std::string_view kExpected = "a size in bytes, such as 512M or 4G";
+  std::string_view digits = text;
+  double factor = 1;
+  if (!digits.empty()) {
+    const int last = std::toupper(static_cast<unsigned char>(digits.back()));
+    const std::size_t unit = kUnits.find(static_cast<char>(last));
+    if (unit != std::string_view::npos) {
+      factor = std::ldexp(1.0, static_cast<int>(10 * (unit + 1)));
+      digits.remove_suffix(1);
+    }
+  }
+  if (digits.empty() || digits.find_first_not_of("0123456789.") != std::string_view::npos) {
+    refuse(option, text, kExpected);
+  }
+  const std::optional<double> number = parse_whole<double>(digits);
+  if (!number || *number * factor >= 0x1p63) {
+    refuse(option, text, kExpected);
+  }
+  return static_cast<std::uint64_t>(*number * factor);
+}
+
+std::uint64_t parse_count(std::string_view option, std::string_view text, std::uint64_t most) {
+  const std::optional<std::uint64_t> value = parse_whole<std::uint64_t>(text);
+  if (!value || *value > most) {
+    refuse(option, text, fmt::format("a number from 0 to {}", most));
+  }
+  return *value;
+}
+
+Shape parse_shape(std::string_view option, std::string_view text) {
+  std::string_view inner = without_blanks(text);
+  if (inner.starts_with('(') && inner.ends_with(')')) {
+    inner = without_blanks(inner.substr(1, inner.size() - 2));
+    if (inner.ends_with(',')) {  // Python's (5,)
+      inner.remove_suffix(1);
+    }
+  }
+  Shape shape;
+  while (!inner.empty()) {
+    const std::size_t comma = inner.find(',');
+    const std::optional<std::uint64_t> dimension =
+        parse_whole<std::uint64_t>(without_blanks(inner.substr(0, comma)));
+    if (!dimension || comma == inner.size() - 1) {
+      refuse(option, text, "a shape such as 3,224,224");
+    }
+    shape.push_back(*dimension);
+    inner = comma == std::string_view::npos ? "" : inner.substr(comma + 1);
+  }
+  constexpr std::size_t kMostDimensions = 31;  // numpy allows 32, and records are one of them
+  if (shape.size() > kMostDimensions || !element_count(shape)) {
+    refuse(option, text, "a shape that numpy can hold");
+  }
+  return shape;
+}
+
+DType parse_dtype(std::string_view option, std::string_view text) {
+  if (std::optional<DType> dtype = DType::from_user(text)) {
+    return *std::move(dtype);
+  }
+  static const std::array<std::string, 14> kCommon = {
+      "bool",   "int8",   "int16",   "int32",   "int64",   "uint8",     "uint16",
+      "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"};
+  refuse(option, text,
+         fmt::format("a dtype that numpy understands, such as float32, uint8, >i2 or S7{}",
+                     did_you_mean(text, kCommon)));
+}
+
+Layout parse_layout(std::string_view option, std::string_view text) {
+  static const std::array<std::string, 4> kWords = {"stack", "concat", "pad", "bytes"};
+  constexpr std::array<Layout, 4> kLayouts = {Layout::kStack, Layout::kConcat, Layout::kPad,
+                                              Layout::kBytes};
+  return kLayouts[parse_word(option, text, kWords)];
+}
+
+Verify parse_verify(std::string_view option, std::string_view text) {
+  static const std::array<std::string, 3> kWords = {"read", "mount", "never"};
+  constexpr std::array<Verify, 3> kKinds = {Verify::kRead, Verify::kMount, Verify::kNever};
+  return kKinds[parse_word(option, text, kWords)];
+}
+
+std::string parse_decode_kind(std::string_view option, const std::string& text) {
+  static const std::array<std::string, 2> kWords = {"raw", "imagerecord"};
+  return kWords[parse_word(option, text, kWords)];
+}
+
+std::string parse_number_text(std::string_view option, const std::string& text) {
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  if (text.empty() || end != text.c_str() + text.size() ||
+      text.find_first_of(" \t\n(xXpP") != std::string::npos) {
+    refuse(option, text, "a number");
+  }
+  return text;
+}
+
+std::uint64_t parse_header_align(std::string_view option, std::string_view text) {
+  constexpr std::uint64_t kLeast = 64;  // numpy's own
+  constexpr std::uint64_t kMost = 64 * 1024;
+  const std::uint64_t nbytes = parse_nbytes(option, text);
+  if (!std::has_single_bit(nbytes) || nbytes < kLeast || nbytes > kMost) {
+    refuse(option, text, "a power of two from 64 to 64K");
+  }
+  return nbytes;
+}
+
+std::pair<std::string, Value> parse_attribute(std::string_view option, const std::string& text) {
+  const auto [name, json] = parse_assignment(option, text);
+  try {
+    return {name, parse_json(json)};
+  } catch (const Error& error) {
+    const bool is_word = json.find_first_of("\"'[]{},:\\") == std::string::npos;
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format(
+            "{}: the value of '{}' is '{}', expected JSON ({}); {}", option, name, json,
+            error.what(),
+            is_word ? fmt::format("text needs its quotes: {} '{}=\"{}\"'", option, name, json)
+                    : fmt::format("keep the shell from its quotes: {} '{}=...'", option, name)));
+  }
+}
+
+std::string parse_array_name(std::string_view option, const std::string& text) {
+  if (text.empty() || text.find('/') != std::string::npos || text == "." || text == ".." ||
+      text.size() > 255 - std::string_view(".npy").size()) {
+    refuse(option, text, "a name for an array (up to 251 bytes, without '/')");
+  }
+  return text;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) {
+      line.pop_back();
+    }
+    lines.push_back(std::move(line));
+  }
+  if (!file.eof()) {
+    throw system_error(path, "read", errno != 0 ? errno : EIO);
+  }
+  return lines;
+}
+
+}  // namespace npyfs

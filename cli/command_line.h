@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the user typed, understood.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/arrays/dataset.h"
+
+namespace npyfs {
+
+enum class Verb { kMount, kUmount, kInfo, kHelp, kVersion };
+
+struct CommandLine {
+  Verb verb = Verb::kMount;
+  std::vector<std::string> sources;
+  std::vector<std::string> mountpoints;  // one for mount, one or more for umount
+
+  DatasetOptions dataset;
+  std::optional<std::uint64_t> cache_nbytes;  // nothing: by the machine's memory
+
+  // mount
+  bool foreground = false;
+  bool debug = false;
+  unsigned threads = 0;  // 0: as many as cores
+  std::uint64_t header_align = 64;
+  std::string device;                     // -o fsname=, else empty
+  std::vector<std::string> fuse_options;  // for libfuse and the kernel, as they are
+
+  // info
+  bool json = false;
+};
+
+}  // namespace npyfs

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/found_files.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "cli/expand.h"
+#include "formats/bytes/error.h"
+#include "formats/registry.h"
+
+namespace npyfs {
+
+namespace {
+
+enum class PathKind { kFile, kDirectory, kOther };
+
+PathKind kind_of(const std::string& path) {
+  struct stat about;
+  if (::stat(path.c_str(), &about) != 0) {
+    throw system_error(path, "open", errno);
+  }
+  if (S_ISDIR(about.st_mode)) {
+    return PathKind::kDirectory;
+  }
+  return S_ISREG(about.st_mode) ? PathKind::kFile : PathKind::kOther;
+}
+
+// Without hidden entries, sorted bytewise.
+std::vector<std::string> list_directory(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
+  if (!directory) {
+    throw system_error(path, "list", errno);
+  }
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (entry->d_name[0] != '.') {
+      names.emplace_back(entry->d_name);
+    }
+    errno = 0;
+  }
+  if (errno != 0) {
+    throw system_error(path, "list", errno);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool has_known_extension(const std::string& path, const Format* wanted) {
+  if (wanted != nullptr) {
+    return has_extension(*wanted, path);
+  }
+  const std::span<const Format> all = formats();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Format& format) { return has_extension(format, path); });
+}
+
+std::string formats_with_extensions() {
+  std::string text;
+  for (const Format& format : formats()) {
+    for (const std::string& extension : format.extensions) {
+      text += fmt::format("{}.{}", text.empty() ? "" : ", ", extension);
+    }
+  }
+  return text;
+}
+
+SourcePtr open_file(const std::string& path) {
+  try {
+    return FileSource::open(path, path);
+  } catch (const Error& error) {
+    if (error.to_errno() != EMFILE) {
+      throw;
+    }
+    throw Error(ErrorKind::kIo,
+                fmt::format("{}; raise the limit (ulimit -n, LimitNOFILE=)", error.what()), EMFILE);
+  }
+}
+
+class Finder {
+ public:
+  Finder(const SourceSpec& spec, const OpenContext& context) : spec_(spec), context_(context) {}
+
+  std::vector<FoundFile> find() {
+    const Expansion expansion = expand_location(spec_.location);
+    for (const std::string& path : expansion.paths) {
+      // In a list, a folder is named as an entry of a directory is; alone, only its entries count.
+      add_named(path, expansion.is_list ? split_of_name(path) : std::string());
+    }
+    if (!spec_.split.empty() ||
+        std::any_of(found_.begin(), found_.end(),
+                    [](const FoundFile& file) { return file.split.empty(); })) {
+      for (FoundFile& file : found_) {
+        file.split = spec_.split.empty() ? "train" : spec_.split;
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // What the user named: it must be something.
+  void add_named(const std::string& path, const std::string& split_of_folder) {
+    switch (kind_of(path)) {
+      case PathKind::kFile: {
+        Location location{path, false, open_file(path)};
+        const Format* format = spec_.format != nullptr ? spec_.format : detect_format(location);
+        if (format == nullptr) {
+          throw file_error(
+              ErrorKind::kUnsupported, path,
+              fmt::format(
+                  "no format recognises this file, expected one of {} by its first bytes or "
+                  "its name ({}); if it is one of them, write FORMAT:{}",
+                  format_names(), formats_with_extensions(), path));
+        }
+        found_.push_back({std::move(location), format, split_of_name(path)});
+        return;
+      }
+      case PathKind::kDirectory:
+        add_directory(path, split_of_folder, split_of_folder.empty());
+        return;
+      case PathKind::kOther:
+        throw file_error(ErrorKind::kUnsupported, path,
+                         "is neither a regular file nor a directory");
+    }
+  }
+
+  void add_directory(const std::string& path, const std::string& split, bool may_hold_splits) {
+    if (!add_entries(path, split, may_hold_splits)) {
+      throw file_error(
+          ErrorKind::kNotFound, path,
+          fmt::format(
+              "the directory holds no file of {}, expected files whose first bytes or names "
+              "({}) tell their format",
+              spec_.format != nullptr ? fmt::format("format {}", spec_.format->name)
+                                      : "a known format",
+              formats_with_extensions()));
+    }
+  }
+
+  // Adds the entries that a format recognises; whether there were any. Entries without a split of
+  // their own get `split`.
+  bool add_entries(const std::string& path, const std::string& split, bool may_hold_splits) {
+    const std::string prefix = path.ends_with('/') ? path : path + "/";
+    const std::size_t before = found_.size();
+    IndexFiles index_files;
+    std::vector<std::string> left_out;
+    for (const std::string& name : list_directory(path)) {
+      if (add_entry(prefix + name, split, may_hold_splits)) {
+        index_files.add_data_file(name);
+      } else {
+        left_out.push_back(name);
+      }
+    }
+    if (found_.size() == before) {
+      return false;
+    }
+    std::erase_if(left_out, [&](const std::string& name) { return index_files.belongs(name); });
+    if (!left_out.empty() && context_.warn) {
+      const std::size_t others = left_out.size() - 1;
+      context_.warn(fmt::format(
+          "{}: left out, {}", printable(prefix + left_out.front()),
+          others == 0 ? "as no format recognises it"
+                      : fmt::format("and {} more in this directory, as no format recognises {}",
+                                    others, "them")));
+    }
+    return true;
+  }
+
+  bool add_entry(const std::string& path, const std::string& split, bool may_hold_splits) {
+    Location location{path, false, nullptr};
+    const PathKind kind = look_at(location);
+    if (kind == PathKind::kDirectory) {
+      const std::string own = split_of_name(path);
+      return may_hold_splits && !own.empty() && add_entries(path, own, false);
+    }
+    if (kind == PathKind::kOther) {
+      return false;
+    }
+    const Format* format = recognise(location);
+    if (format == nullptr) {
+      return false;
+    }
+    found_.push_back({std::move(location), format, split.empty() ? split_of_name(path) : split});
+    return true;
+  }
+
+  // Opens an entry that is a file. What cannot be opened counts as something else, unless its name
+  // says that it is part of the data: that must not go unnoticed.
+  PathKind look_at(Location& location) const {
+    try {
+      const PathKind kind = kind_of(location.path);
+      if (kind == PathKind::kFile) {
+        location.source = open_file(location.path);
+      }
+      return kind;
+    } catch (const Error& error) {
+      if (error.to_errno() == EMFILE || has_known_extension(location.path, spec_.format)) {
+        throw;
+      }
+      return PathKind::kOther;
+    }
+  }
+
+  const Format* recognise(const Location& location) const {
+    if (spec_.format == nullptr) {
+      return detect_format(location);
+    }
+    const bool fits =
+        spec_.format->recognises(location) || has_extension(*spec_.format, location.path);
+    return fits ? spec_.format : nullptr;
+  }
+
+  const SourceSpec& spec_;
+  const OpenContext& context_;
+  std::vector<FoundFile> found_;
+};
+
+}  // namespace
+
+std::vector<FoundFile> find_files(const SourceSpec& spec, const OpenContext& context) {
+  try {
+    return Finder(spec, context).find();
+  } catch (const Error& error) {
+    if (spec.location == spec.text || error.kind() != ErrorKind::kNotFound) {
+      throw;
+    }
+    // How the SOURCE was read is half of the answer where a path with '=' or ':' was meant.
+    throw Error(error.kind(), fmt::format("{} (SOURCE '{}')", error.what(), spec.text),
+                error.to_errno());
+  }
+}
+
+}  // namespace npyfs

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which files a SOURCE is made of, of which format they are, and which split each belongs to.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/source_spec.h"
+#include "formats/format.h"
+
+namespace npyfs {
+
+struct FoundFile {
+  Location location;
+  const Format* format = nullptr;
+  std::string split;
+};
+
+// In the order in which they are to be concatenated: as written, directories by name (bytewise).
+// Warns once per directory of entries that no format recognises. Throws as open_sources does.
+std::vector<FoundFile> find_files(const SourceSpec& spec, const OpenContext& context);
+
+}  // namespace npyfs

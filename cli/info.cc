@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/load.h"
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+namespace {
+
+using Row = std::array<std::string, 7>;
+
+// "960 bytes", "3932 bytes (3.8 KiB)".
+std::string size_text(std::uint64_t nbytes) {
+  if (nbytes < 1024) {
+    return fmt::format("{} bytes", nbytes);
+  }
+  constexpr std::string_view kUnits = "KMGTPE";
+  double value = static_cast<double>(nbytes) / 1024;
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} bytes ({:.1f} {}iB)", nbytes, value, kUnits[unit]);
+}
+
+std::string sources_text(const std::vector<SourcePtr>& sources) {
+  if (sources.empty()) {
+    return "-";
+  }
+  const std::string first = printable(sources.front()->name());
+  return sources.size() == 1 ? first : fmt::format("{} and {} more", first, sources.size() - 1);
+}
+
+Row row_of(const NamedArray& named) {
+  return {printable(named.name) + ".npy",   named.array->dtype().text(),
+          shape_text(named.array->shape()), std::to_string(named.array->nbytes()),
+          named.array->storage(),           named.format,
+          sources_text(named.sources)};
+}
+
+void print_table(std::string& out, const std::vector<Row>& rows) {
+  std::array<std::size_t, std::tuple_size_v<Row>> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += fmt::format("  {:<{}}", row[i], widths[i]);
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+}
+
+std::string attributes_text(const Dict& attributes) {
+  std::string names;
+  for (const auto& [name, value] : attributes) {
+    names += (names.empty() ? "" : ", ") + printable(name);
+  }
+  return names.empty() ? "no attributes" : names;
+}
+
+Value array_value(const NamedArray& named) {
+  List shape;
+  for (const std::uint64_t dimension : named.array->shape()) {
+    shape.push_back(Value{dimension});
+  }
+  List sources;
+  for (const SourcePtr& source : named.sources) {
+    sources.push_back(Value{source->name()});
+  }
+  Dict array;
+  array.emplace_back("name", Value{named.name});
+  array.emplace_back("dtype", Value{named.array->dtype().text()});
+  array.emplace_back("shape", Value{std::move(shape)});
+  array.emplace_back("records", Value{named.records});
+  array.emplace_back("nbytes", Value{named.array->nbytes()});
+  array.emplace_back("storage", Value{named.array->storage()});
+  array.emplace_back("format", Value{named.format});
+  array.emplace_back("sources", Value{std::move(sources)});
+  return Value{std::move(array)};
+}
+
+void print_all(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw system_error("standard output", "write", errno);
+  }
+}
+
+}  // namespace
+
+std::string info_text(const Dataset& dataset) {
+  std::string out;
+  std::uint64_t total = 0;
+  for (const Split& split : dataset.splits) {
+    std::vector<Row> rows = {{"array", "dtype", "shape", "bytes", "stored", "format", "from"}};
+    for (const NamedArray& array : split.arrays) {
+      rows.push_back(row_of(array));
+      total += array.array->nbytes();
+    }
+    out += split.name + "/";
+    if (split.records) {
+      out +=
+          fmt::format("  {} records, each also in {}/records/", split.records->size(), split.name);
+    }
+    out += "\n";
+    print_table(out, rows);
+  }
+  out += fmt::format("attrs  {}\ntotal  {} in {} split{}\n", attributes_text(dataset.attributes),
+                     size_text(total), dataset.splits.size(),
+                     dataset.splits.size() == 1 ? "" : "s");
+  return out;
+}
+
+std::string info_json(const Dataset& dataset) {
+  List splits;
+  for (const Split& split : dataset.splits) {
+    List arrays;
+    for (const NamedArray& array : split.arrays) {
+      arrays.push_back(array_value(array));
+    }
+    Dict about;
+    about.emplace_back("name", Value{split.name});
+    about.emplace_back("records", split.records ? Value{split.records->size()} : Value{});
+    about.emplace_back("arrays", Value{std::move(arrays)});
+    splits.push_back(Value{std::move(about)});
+  }
+  Dict all;
+  all.emplace_back("splits", Value{std::move(splits)});
+  all.emplace_back("attrs", Value{dataset.attributes});
+  return print_json(Value{std::move(all)});
+}
+
+int run_info(const CommandLine& command_line) {
+  const LoadedDataset loaded(command_line);
+  print_all(command_line.json ? info_json(loaded.dataset) : info_text(loaded.dataset));
+  return 0;
+}
+
+}  // namespace npyfs

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/load.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+
+#include "cli/sources.h"
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+// "max", or a file that is not there, is no limit.
+std::uint64_t read_limit(const std::string& path) {
+  std::ifstream file(path);
+  std::uint64_t nbytes = 0;
+  return file >> nbytes ? nbytes : kNoLimit;
+}
+
+// The least limit of this process's group and those above it.
+std::uint64_t cgroup_limit() {
+  std::uint64_t least = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes");  // version 1
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::/")) {  // version 2
+      continue;
+    }
+    std::string group = line.substr(3);
+    while (true) {
+      least = std::min(least, read_limit("/sys/fs/cgroup" + group + "/memory.max"));
+      if (group.empty()) {
+        break;
+      }
+      group.resize(group.find_last_of('/'));
+    }
+  }
+  return least;
+}
+
+Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCache& cache) {
+  OpenContext context;
+  context.permissive = command_line.dataset.permissive;
+  context.verify = command_line.dataset.verify;
+  context.decode = command_line.dataset.fields.decode;
+  context.warn = print_warning;
+  context.cache = &cache;
+  const std::vector<OpenedSource> sources = open_sources(command_line.sources, context);
+  DatasetOptions options = command_line.dataset;
+  if (options.verify == Verify::kMount) {
+    options.require_intact = [&](const Guard& guard) { verified.require_intact(guard); };
+  }
+  return build_dataset(sources, options, print_warning);
+}
+
+}  // namespace
+
+void print_warning(const std::string& text) {
+  std::fprintf(stderr, "npyfs: warning: %s\n", printable(text).c_str());
+}
+
+LoadedDataset::LoadedDataset(const CommandLine& command_line)
+    : verified(command_line.dataset.verify),
+      cache(command_line.cache_nbytes.value_or(default_cache_nbytes()), verified),
+      dataset(load(command_line, verified, cache)) {}
+
+std::uint64_t default_cache_nbytes() {
+  constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page_nbytes = ::sysconf(_SC_PAGESIZE);
+  const std::uint64_t memory =
+      pages > 0 && page_nbytes > 0
+          ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_nbytes)
+          : kMost;
+  return std::min(std::min(memory, cgroup_limit()) / 4, kMost);
+}
+
+}  // namespace npyfs

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What mount and info have in common: from a command line to the data set it names.
+
+#pragma once
+
+#include <string>
+
+#include "cli/command_line.h"
+#include "formats/arrays/dataset.h"
+#include "fs/block_cache.h"
+#include "fs/verified_records.h"
+
+namespace npyfs {
+
+// One line to the user, on stderr.
+void print_warning(const std::string& text);
+
+// Owns what the arrays of the data set read through; members go in reverse order.
+struct LoadedDataset {
+  explicit LoadedDataset(const CommandLine& command_line);
+  LoadedDataset(const LoadedDataset&) = delete;
+  LoadedDataset& operator=(const LoadedDataset&) = delete;
+
+  VerifiedRecords verified;
+  BlockCache cache;
+  Dataset dataset;
+};
+
+// A quarter of memory, or of the cgroup's limit if that is less, at most 4 GiB.
+std::uint64_t default_cache_nbytes();
+
+}  // namespace npyfs

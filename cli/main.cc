@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// npyfs: ML data sets as .npy files.
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "cli/info.h"
+#include "cli/mount.h"
+#include "cli/option_table.h"
+#include "cli/options.h"
+#include "cli/umount.h"
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+
+int print_to_stdout(const std::string& text) {
+  return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? kFailed : 0;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  const CommandLine command_line = parse_command_line(arguments);
+  switch (command_line.verb) {
+    case Verb::kHelp:
+      return print_to_stdout(help_text());
+    case Verb::kVersion:
+      return print_to_stdout("npyfs " NPYFS_VERSION "\n");
+    case Verb::kMount:
+      return run_mount(command_line);
+    case Verb::kUmount:
+      return run_umount(command_line);
+    case Verb::kInfo:
+      return run_info(command_line);
+  }
+  return kFailed;
+}
+
+void print_error(const std::string& text) {
+  std::fprintf(stderr, "npyfs: %s\n", printable(text).c_str());
+}
+
+// The exit code; every exception ends here as one line.
+int run_guarded(const std::vector<std::string>& arguments) {
+  try {
+    return run(arguments);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kUsage) {
+      print_error(std::string(error.what()) + " (try 'npyfs --help')");
+      return kWrongUsage;
+    }
+    print_error(error.what());
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory");
+  } catch (const std::exception& error) {
+    print_error(std::string("internal error: ") + error.what());
+  }
+  return kFailed;
+}
+
+}  // namespace
+
+}  // namespace npyfs
+
+int main(int argc, char** argv) {
+  return npyfs::run_guarded(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+}

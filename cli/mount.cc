@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/mount.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "cli/load.h"
+#include "cli/mount_table.h"
+#include "formats/bytes/error.h"
+#include "fs/session.h"
+
+namespace npyfs {
+
+namespace {
+
+// The mountpoint's absolute path, looked at before any source is: a data set may take minutes to
+// open.
+std::string check_mountpoint(const std::string& path) {
+  struct stat about;
+  const int fault = ::stat(path.c_str(), &about) == 0 ? 0 : errno;
+  const std::string shown = printable(path);
+  if (fault == ENOENT) {
+    throw file_error(ErrorKind::kNotFound, path,
+                     fmt::format("the mountpoint does not exist, expected a directory; make it: "
+                                 "mkdir -p '{}'",
+                                 shown));
+  }
+  if (fault == ENOTCONN) {
+    throw file_error(ErrorKind::kIo, path,
+                     fmt::format("the mountpoint is a mount whose server is gone; npyfs umount "
+                                 "'{}' first",
+                                 shown));
+  }
+  if (fault != 0) {
+    throw system_error(path, "look at the mountpoint", fault);
+  }
+  if (!S_ISDIR(about.st_mode)) {
+    throw file_error(ErrorKind::kIo, path,
+                     "the mountpoint is not a directory; name SOURCEs first, the mountpoint last");
+  }
+  std::string absolute = absolute_path(path);
+  const std::optional<MountEntry> mounted = find_mount(read_mount_table(), absolute);
+  if (mounted && (mounted->type.starts_with("fuse.") || mounted->type == "fuse")) {
+    throw file_error(
+        ErrorKind::kIo, path,
+        fmt::format("the mountpoint is busy, '{}' ({}) is mounted there; {} first",
+                    printable(mounted->device), mounted->type,
+                    mounted->type == "fuse.npyfs" ? fmt::format("npyfs umount '{}'", shown)
+                                                  : "unmount it"));
+  }
+  return absolute;
+}
+
+// A mount over its own sources would ask itself whether they have changed, and wait for ever.
+void require_sources_outside(const Dataset& dataset, const std::string& mountpoint) {
+  for (const Split& split : dataset.splits) {
+    for (const NamedArray& array : split.arrays) {
+      for (const SourcePtr& source : array.sources) {
+        char* const resolved = ::realpath(source->name().c_str(), nullptr);
+        const std::string path = resolved != nullptr ? resolved : "";
+        std::free(resolved);
+        if (lies_below(path, mountpoint)) {
+          throw file_error(ErrorKind::kIo, mountpoint,
+                           fmt::format("the mountpoint would hide the source {}; mount elsewhere",
+                                       printable(source->name())));
+        }
+      }
+    }
+  }
+}
+
+// What /proc/mounts and df show.
+std::string device_name(const CommandLine& command_line) {
+  if (!command_line.device.empty()) {
+    return command_line.device;
+  }
+  constexpr std::size_t kLongest = 200;
+  std::string name;
+  for (const std::string& source : command_line.sources) {
+    name += (name.empty() ? "" : " ") + source;
+  }
+  if (name.size() > kLongest) {
+    name = name.substr(0, kLongest) + "...";
+  }
+  return name;
+}
+
+}  // namespace
+
+int run_mount(const CommandLine& command_line) {
+  MountOptions options;
+  options.mountpoint = check_mountpoint(command_line.mountpoints.front());
+  options.source = device_name(command_line);
+  options.foreground = command_line.foreground;
+  options.debug = command_line.debug;
+  options.fuse_options = command_line.fuse_options;
+  options.threads = command_line.threads;
+  options.header_align = command_line.header_align;
+
+  LoadedDataset loaded(command_line);
+  require_sources_outside(loaded.dataset, options.mountpoint);
+  return serve_dataset(loaded.dataset, loaded.cache, loaded.verified, options);
+}
+
+}  // namespace npyfs

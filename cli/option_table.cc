@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/option_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "cli/arguments.h"
+#include "cli/source_spec.h"
+
+namespace npyfs {
+
+namespace {
+
+using Place = OptionRow::Place;
+
+template <typename Map, typename Parse>
+void assign(Map& map, std::string_view option, const std::string& text, Parse parse) {
+  const auto [name, value] = parse_assignment(option, text);
+  map.insert_or_assign(name, parse(option, value));
+}
+
+void apply_attr(CommandLine& line, std::string_view option, const std::string& text) {
+  line.dataset.attributes.push_back(parse_attribute(option, text));
+}
+
+constexpr unsigned kMostThreads = 1024;
+
+const std::array<OptionRow, 16> kRows = {{
+    {Place::kDataset, "layout", "NAME=KIND", nullptr,
+     "stack, concat, pad or bytes (default: stack if\nall items have one shape, else concat)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       assign(line.dataset.fields.layout, option, text, parse_layout);
+     }},
+    {Place::kDataset, "dtype", "NAME=DTYPE", nullptr,
+     "each record is raw items: float32 (default: uint8)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       assign(line.dataset.fields.dtype, option, text, parse_dtype);
+     }},
+    {Place::kDataset, "shape", "NAME=DIMS", nullptr,
+     "of this shape: 3,224,224 (default: one axis)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       assign(line.dataset.fields.shape, option, text, parse_shape);
+     }},
+    {Place::kDataset, "pad-value", "V", nullptr, "what fills a padded array (default: 0)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.dataset.fields.pad_value = parse_number_text(option, text);
+     }},
+    {Place::kDataset, "name", "OLD=NEW", nullptr, "renames a field's array",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       assign(line.dataset.fields.rename, option, text, parse_array_name);
+     }},
+    {Place::kDataset, "decode", "NAME=raw", nullptr,
+     "shows stored bytes (default: by name, else content)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       assign(line.dataset.fields.decode, option, text, parse_decode_kind);
+     }},
+    {Place::kDataset, "attr", "NAME=JSON", nullptr, "adds or replaces an attribute in attrs.*",
+     apply_attr},
+    {Place::kDataset, "class-names", "FILE", nullptr, "attribute class_names, one name a line",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
+       line.dataset.class_names = read_lines(text);
+     }},
+    {Place::kDataset, "verify", "WHEN", nullptr,
+     "checks checksums: read, mount or never (default: read)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.dataset.verify = parse_verify(option, text);
+     }},
+    {Place::kDataset, "permissive", nullptr, nullptr,
+     "leaves out what is known bad (default: refuse, or EIO)",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
+       line.dataset.permissive = true;
+     }},
+    {Place::kDataset, "cache-size", "BYTES", nullptr,
+     "decoded data in memory; K, M, G, T are powers of 1024\n(default: a quarter of memory, at "
+     "most 4G)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.cache_nbytes = parse_nbytes(option, text);
+     }},
+    {Place::kMount, "header-align", "BYTES", nullptr,
+     "data of every .npy begins at a multiple (default: 64)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.header_align = parse_header_align(option, text);
+     }},
+    {Place::kMount, "threads", "N", nullptr,
+     "that serve reads (default: as many as cores, at least 4)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.threads = static_cast<unsigned>(parse_count(option, text, kMostThreads));
+     }},
+    {Place::kMount, "foreground", nullptr, "f", "stays in front, logs to stderr (default: syslog)",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
+       line.foreground = true;
+     }},
+    {Place::kMount, "debug", nullptr, "d", "as -f, and logs every operation",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
+       line.debug = true;
+       line.foreground = true;
+     }},
+    {Place::kInfo, "json", nullptr, nullptr, "prints JSON (default: a table)",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
+       line.json = true;
+     }},
+}};
+
+// One option's lines of the help, the help texts in one column.
+void print_option(std::string& out, std::string_view left, std::string_view help) {
+  constexpr int kWidth = 25;
+  out += fmt::format("  {:<{}}", left, kWidth - 2);
+  while (true) {
+    const std::size_t end = help.find('\n');
+    out += fmt::format("{}\n", help.substr(0, end));
+    if (end == std::string_view::npos) {
+      return;
+    }
+    out += std::string(kWidth, ' ');
+    help.remove_prefix(end + 1);
+  }
+}
+
+void print_rows(std::string& out, Place place) {
+  for (const OptionRow& row : kRows) {
+    if (row.place != place) {
+      continue;
+    }
+    const std::string dashes =
+        row.shorthand != nullptr ? fmt::format("-{}, --", row.shorthand) : std::string("--");
+    const std::string left = row.value != nullptr
+                                 ? fmt::format("{}{} {}", dashes, row.name, row.value)
+                                 : dashes + row.name;
+    print_option(out, left, row.help);
+  }
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_rows() { return kRows; }
+
+const OptionRow* find_option(std::string_view name) {
+  const auto found = std::find_if(kRows.begin(), kRows.end(),
+                                  [&](const OptionRow& row) { return row.name == name; });
+  return found == kRows.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> option_names() {
+  std::vector<std::string> names;
+  for (const OptionRow& row : kRows) {
+    names.emplace_back(row.name);
+  }
+  return names;
+}
+
+std::string help_text() {
+  std::string out =
+      "npyfs shows ML data sets as .npy files, without copying them.\n\n"
+      "usage: npyfs [mount] [OPTIONS] SOURCE... MOUNTPOINT\n"
+      "       npyfs info [--json] [OPTIONS] SOURCE...    what a mount would show\n"
+      "       npyfs umount MOUNTPOINT...\n\n"
+      "SOURCE is [SPLIT[/ARRAY]=][FORMAT:]LOCATION. LOCATION is a file, a directory,\n"
+      "shard-{000..123}.rec, 'a*.rec' or 'a.rec;b.rec'. SPLIT is train, val, test or\n"
+      "any other name (default: by file names, else train). FORMAT is found by content,\n"
+      "then by extension, or is one of\n  ";
+  out += format_names() + "\n\n";
+  out += "Data (NAME is an array, x for the record itself; repeat for more):\n";
+  print_rows(out, Place::kDataset);
+  out += "Mount:\n";
+  print_rows(out, Place::kMount);
+  print_option(out, "-o NAME[=VALUE],...",
+               "mount(8) options, every long option (verify=never), and\nsource=SOURCE for "
+               "further ones; \\, is a comma in a value");
+  out += "Info:\n";
+  print_rows(out, Place::kInfo);
+  out += "Other:\n";
+  print_option(out, "-h, --help", "prints this");
+  print_option(out, "-V, --version", "prints the version");
+  out += "\nExit codes: 0 done, 1 refused or failed, 2 wrong usage.\n";
+  return out;
+}
+
+}  // namespace npyfs

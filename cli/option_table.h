@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every long option: its name, its place in --help and what its value does. The command line, -o
+// and the help text are all made from this one table.
+
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_line.h"
+
+namespace npyfs {
+
+struct OptionRow {
+  enum class Place { kDataset, kMount, kInfo };
+
+  Place place;
+  const char* name;       // "dtype"
+  const char* value;      // "NAME=DTYPE", null for a flag
+  const char* shorthand;  // "f", null for none
+  const char* help;       // with its default; lines after the first are indented by the printer
+  // `option` is how the user named it ("--dtype", "-o dtype"), for messages.
+  void (*apply)(CommandLine& command_line, std::string_view option, const std::string& value);
+};
+
+std::span<const OptionRow> option_rows();
+
+// Null where there is none of that name.
+const OptionRow* find_option(std::string_view name);
+
+// All names, for "did you mean".
+std::vector<std::string> option_names();
+
+// What --help prints.
+std::string help_text();
+
+}  // namespace npyfs

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/sources.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cli/found_files.h"
+#include "cli/source_spec.h"
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+namespace {
+
+// A data set of thousands of shards keeps a descriptor for each.
+void raise_open_file_limit() {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+void require_one_format(const FoundFile& first, const FoundFile& other) {
+  if (first.format == other.format) {
+    return;
+  }
+  throw Error(ErrorKind::kUnsupported,
+              fmt::format("split '{}' has files of two formats, expected one: {} is {}, {} is {}; "
+                          "give them to different splits, or name the FORMAT",
+                          first.split, printable(first.location.path), first.format->name,
+                          printable(other.location.path), other.format->name));
+}
+
+// The source's entry for `split`, made where it is the first.
+OpenedSource& entry_of(std::vector<OpenedSource>& entries, const FoundFile& file,
+                       const SourceSpec& spec) {
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const OpenedSource& entry) {
+    return entry.split == file.split;
+  });
+  if (found != entries.end()) {
+    return *found;
+  }
+  entries.push_back({file.split, spec.array, spec.text, file.format->name, {}});
+  return entries.back();
+}
+
+}  // namespace
+
+std::vector<OpenedSource> open_sources(const std::vector<std::string>& arguments,
+                                       OpenContext& context) {
+  raise_open_file_limit();
+  std::vector<SourceSpec> specs;
+  for (const std::string& argument : arguments) {
+    specs.push_back(parse_source(argument));
+  }
+
+  std::vector<std::vector<FoundFile>> files_of_source;
+  std::map<std::pair<std::string, std::string>, FoundFile> first_of_target;
+  for (const SourceSpec& spec : specs) {
+    files_of_source.push_back(find_files(spec, context));
+    for (const FoundFile& file : files_of_source.back()) {
+      const auto [first, is_new] = first_of_target.try_emplace({file.split, spec.array}, file);
+      if (!is_new) {
+        require_one_format(first->second, file);
+      }
+    }
+  }
+
+  std::vector<OpenedSource> opened;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    std::vector<OpenedSource> entries;
+    for (const FoundFile& file : files_of_source[i]) {
+      entry_of(entries, file, specs[i]).tables.push_back(file.format->open(file.location, context));
+    }
+    std::move(entries.begin(), entries.end(), std::back_inserter(opened));
+  }
+  return opened;
+}
+
+}  // namespace npyfs
