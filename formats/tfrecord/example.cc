@@ -11,6 +11,8 @@
 
 #include <cstring>
 
+#include "formats/bytes/utf8.h"
+
 namespace npyfs {
 
 namespace {
@@ -338,32 +340,6 @@ void decode_values(const WireBytes& bytes, ByteRange slice, SliceKind kind,
       }
     }
   }
-}
-
-bool is_utf8(std::string_view text) {
-  const auto continues = [&](std::size_t i) {
-    return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
-  };
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4) {
-      return false;
-    }
-    for (std::size_t k = 1; k < length; ++k) {
-      if (!continues(i + k)) {
-        return false;
-      }
-    }
-    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0;
-    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-        (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
-      return false;
-    }
-    i += length;
-  }
-  return true;
 }
 
 }  // namespace npyfs

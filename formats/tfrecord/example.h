@@ -64,7 +64,4 @@ enum class SliceKind { kFloatList, kInt64List, kFeatureList };
 void decode_values(const WireBytes& bytes, ByteRange slice, SliceKind kind,
                    std::span<std::byte> out, std::size_t& position);
 
-// Whether `text` is UTF-8 as protobuf demands of strings: no overlong forms, no surrogates.
-bool is_utf8(std::string_view text);
-
 }  // namespace npyfs
