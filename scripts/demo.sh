@@ -23,7 +23,7 @@ fi
 if [ ! -e /dev/fuse ]; then
   echo "/dev/fuse is missing: this machine cannot mount (in a container: --device /dev/fuse" \
     "--cap-add SYS_ADMIN). What would be mounted:" >&2
-  exec "$here/build/cli/npyfs" info "$@"
+  exec "$here/build/npyfs" info "$@"
 fi
 
 mountpoint=$(mktemp -d)
@@ -37,7 +37,7 @@ show() {
 
 echo
 echo "\$ npyfs mount $* $mountpoint"
-"$here/build/cli/npyfs" mount "$@" "$mountpoint"
+"$here/build/npyfs" mount "$@" "$mountpoint"
 
 echo
 echo "\$ ls -R $mountpoint"
@@ -60,4 +60,4 @@ if len(x.shape) and x.shape[0]:
 PYTHON
 fi
 
-show "$here/build/cli/npyfs" umount "$mountpoint"
+show "$here/build/npyfs" umount "$mountpoint"

@@ -16,7 +16,7 @@ import unittest
 
 import numpy as np
 
-NPYFS = os.path.abspath(os.environ.get("NPYFS", "build/cli/npyfs"))
+NPYFS = os.path.abspath(os.environ.get("NPYFS", "build/npyfs"))
 PAGE = mmap.PAGESIZE
 TIMEOUT = 60  # seconds after which a command counts as hanging
 
