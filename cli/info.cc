@@ -121,9 +121,9 @@ std::string info_text(const Dataset& dataset) {
     out += "\n";
     print_table(out, rows);
   }
-  out += fmt::format("attrs  {}\ntotal  {} in {} split{}\n", attributes_text(dataset.attributes),
-                     size_text(total), dataset.splits.size(),
-                     dataset.splits.size() == 1 ? "" : "s");
+  out +=
+      fmt::format("attrs  {}\ntotal  {} in {} split{}\n", attributes_text(dataset.attributes),
+                  size_text(total), dataset.splits.size(), dataset.splits.size() == 1 ? "" : "s");
   return out;
 }
 

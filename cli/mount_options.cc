@@ -63,8 +63,10 @@ void apply_long_option(CommandLine& command_line, const OptionRow& row, bool has
   for (const char* more : {"source", "fsname", "max_read"}) {
     known.emplace_back(more);
   }
+  const std::string hint = did_you_mean(name, known);
   throw Error(ErrorKind::kUsage,
-              fmt::format("-o {}: no such option{}", name, did_you_mean(name, known)));
+              fmt::format("-o {}: no such option{}", name,
+                          hint.empty() ? "; a comma within a value is written \\," : hint));
 }
 
 void apply_one(CommandLine& command_line, const std::string& text) {

@@ -40,8 +40,7 @@ const std::array<OptionRow, 16> kRows = {{
      [](CommandLine& line, std::string_view option, const std::string& text) {
        assign(line.dataset.fields.dtype, option, text, parse_dtype);
      }},
-    {Place::kDataset, "shape", "NAME=DIMS", nullptr,
-     "of this shape: 3,224,224 (default: one axis)",
+    {Place::kDataset, "shape", "NAME=DIMS", nullptr, "of this shape: 3,224,224 (default: one axis)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        assign(line.dataset.fields.shape, option, text, parse_shape);
      }},
@@ -86,7 +85,7 @@ const std::array<OptionRow, 16> kRows = {{
        line.header_align = parse_header_align(option, text);
      }},
     {Place::kMount, "threads", "N", nullptr,
-     "that serve reads (default: as many as cores, at least 4)",
+     "threads for reads (default: one per core, at least 4)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        line.threads = static_cast<unsigned>(parse_count(option, text, kMostThreads));
      }},
@@ -168,8 +167,8 @@ std::string help_text() {
   out += "Mount:\n";
   print_rows(out, Place::kMount);
   print_option(out, "-o NAME[=VALUE],...",
-               "mount(8) options, every long option (verify=never), and\nsource=SOURCE for "
-               "further ones; \\, is a comma in a value");
+               "mount(8) options, every long option (verify=never), or\nsource=SOURCE for more; "
+               "\\, is a comma in a value");
   out += "Info:\n";
   print_rows(out, Place::kInfo);
   out += "Other:\n";

@@ -65,14 +65,15 @@ std::string cli11_name(const OptionRow& row) {
 void run_parser(CLI::App& app, const std::vector<std::string>& arguments) {
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ArgumentMismatch& error) {
+  } catch (const CLI::ArgumentMismatch&) {
     // Only the last argument can lack what should follow it.
     const std::string name = arguments.empty() ? "" : arguments.back();
     const OptionRow* row = name.starts_with("--") ? find_option(name.substr(2)) : nullptr;
+    const std::string_view value = name == "-o"                              ? "NAME[=VALUE],..."
+                                   : row != nullptr && row->value != nullptr ? row->value
+                                                                             : "VALUE";
     throw Error(ErrorKind::kUsage,
-                row != nullptr && row->value != nullptr
-                    ? fmt::format("{} has no value, expected {} {}", name, name, row->value)
-                    : std::string(error.what()));
+                fmt::format("{} has no value, expected {} {}", name, name, value));
   } catch (const CLI::ParseError& error) {
     throw Error(ErrorKind::kUsage, error.what());
   }

@@ -45,22 +45,22 @@ bool is_legal_split(std::string_view name) {
          name != "attrs.npy" && name != "attrs.json";
 }
 
-[[noreturn]] void refuse(std::string_view text, std::string_view reason) {
+[[noreturn]] void refuse(std::string_view text, std::string_view reason,
+                         std::string_view hint = "") {
   throw Error(ErrorKind::kUsage,
-              fmt::format("SOURCE '{}': {}; a SOURCE is [SPLIT[/ARRAY]=][FORMAT:]LOCATION, formats "
-                          "are {}",
-                          text, reason, format_names()));
+              fmt::format("SOURCE '{}': {}, expected [SPLIT[/ARRAY]=][FORMAT:]LOCATION with FORMAT "
+                          "one of {}{}",
+                          text, reason, format_names(), hint));
 }
 
 const Format& parse_format(std::string_view name, const std::string& text) {
   if (const Format* format = find_format(name)) {
     return *format;
   }
-  if (is_legal_split(name) && !split_of_name(name).empty()) {
-    refuse(text, fmt::format("'{}' before the ':' is no FORMAT; did you mean '{}='?", name, name));
-  }
-  refuse(text, fmt::format("no such path, and '{}' before the ':' is no FORMAT{}", name,
-                           did_you_mean(name, sorted_format_names())));
+  const bool is_split_word = is_legal_split(name) && !split_of_name(name).empty();
+  refuse(text, fmt::format("no such path, and '{}' before the ':' is no FORMAT", name),
+         is_split_word ? fmt::format("; did you mean '{}='?", name)
+                       : did_you_mean(name, sorted_format_names()));
 }
 
 void parse_split(std::string_view target, SourceSpec& spec) {

@@ -97,10 +97,11 @@ std::pair<int, std::string> run_fusermount(const std::string& mountpoint) {
                              ? "by a process that cannot be seen from here, or a mount below it"
                              : fmt::format("by {}{}", fmt::join(users, ", "),
                                            others == 0 ? "" : fmt::format(" and {} more", others));
-  throw file_error(ErrorKind::kIo, shown,
-                   fmt::format("cannot unmount: busy, in use {}; close its files and leave its folders "
-                               "first",
-                               by));
+  throw file_error(
+      ErrorKind::kIo, shown,
+      fmt::format("cannot unmount: busy, in use {}; close its files and leave its folders "
+                  "first",
+                  by));
 }
 
 // Throws where `mountpoint` is not that of an npyfs.

@@ -16,9 +16,11 @@ std::string item_text(const Item& item) {
   return fmt::format("{} {}", item.dtype.text(), shape_text(item.shape));
 }
 
+// A scalar is a row of one: a file may know of single values where its neighbour has lists of them.
 bool alike_but_rows(const Item& item, const Survey& survey) {
-  return item.dtype == survey.dtype && item.shape.size() == survey.shape.size() &&
-         (item.shape.empty() ||
+  const std::size_t rank = std::max<std::size_t>(1, item.shape.size());
+  return item.dtype == survey.dtype && rank == std::max<std::size_t>(1, survey.shape.size()) &&
+         (rank == 1 ||
           std::equal(item.shape.begin() + 1, item.shape.end(), survey.shape.begin() + 1));
 }
 

@@ -308,6 +308,28 @@ FixedHeader check_fixed_header(const ByteSource& source) {
   return header;
 }
 
+// A last sample cut down to nothing has no byte whose reading could fail, so it is found here.
+void check_empty_last(const FixedHeader& header, Samples& samples) {
+  const std::uint64_t last = header.count() - 1;
+  if (samples.size() == 0 || samples.damage.find(last) != nullptr || samples[last].nbytes > 0) {
+    return;
+  }
+  const std::uint64_t at = kChecksumsBegin + 4 * last;
+  std::byte stored[4];
+  samples.source->read_at(at, stored);
+  const auto checksum = load_le<std::uint32_t>(stored);
+  if (checksum == 0) {
+    return;
+  }
+  samples.damage.add(last, [&] {
+    return Damage{corrupt_at(samples.source->name(), at,
+                             fmt::format("the checksum of sample {} is {:#010x}, expected 0 as it "
+                                         "has no bytes; the file is cut short",
+                                         last, checksum)),
+                  std::nullopt};
+  });
+}
+
 bool recognises_ffrecord(const Location& location) {
   if (location.source == nullptr || location.source->nbytes() < kFixedNbytes) {
     return false;
@@ -342,6 +364,9 @@ std::shared_ptr<const RecordTable> open_ffrecord(const Location& location, OpenC
                      fmt::format("the checksum of the header is {:#010x}, expected {:#010x} for "
                                  "{} samples; the header is damaged, fetch the file again",
                                  header.checksum, crc, header.samples));
+  }
+  if (context.verify != Verify::kNever) {
+    check_empty_last(header, *samples);
   }
   return std::make_shared<FfrecordTable>(std::move(samples), context.verify);
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kBufferNbytes = 1 << 20;
 // A longer line is no line of an index.
-constexpr std::size_t kLineLimitNbytes = 64 * 1024;
+constexpr std::size_t kLineLimitNbytes = 1 << 16;
 
 // Lines without their ends ("\n" or "\r\n"), through one buffer.
 class LineReader {
@@ -164,17 +164,20 @@ class IdxParser {
   }
 
   void note_bad_line(const LineReader& lines, std::string_view text) {
-    const Error error = corrupt_at(
-        source_.name(), lines.offset(),
-        fmt::format("line {} is \"{}\", expected a key, a TAB and an offset; write the index anew, "
-                    "or remove it to have the records found without it",
-                    lines.number(), printable(text.substr(0, 60))));
     if (!permissive_) {
-      throw error;
+      throw describe(lines, text);
     }
     if (++bad_lines_ == 1) {
-      first_bad_ = error;
+      first_bad_ = describe(lines, text);
     }
+  }
+
+  Error describe(const LineReader& lines, std::string_view text) const {
+    return corrupt_at(source_.name(), lines.offset(),
+                      fmt::format("line {} is \"{}\", expected a key, a TAB and an offset; write "
+                                  "the index anew, or remove it to have the records found without "
+                                  "it",
+                                  lines.number(), printable(text.substr(0, 60))));
   }
 
   const ByteSource& source_;
@@ -187,18 +190,19 @@ class IdxParser {
 // Of entries with equal keys only the last line stays.
 void drop_repeated_keys(const ByteSource& source, IdxFile& idx,
                         const std::function<void(const std::string&)>& warn) {
-  const auto key_order = [&idx](const IdxEntry& a, const IdxEntry& b) {
-    return idx.integer_keys ? (a.key <=> b.key) : (idx.text_key(a) <=> idx.text_key(b));
+  const auto same = [&idx](const IdxEntry& a, const IdxEntry& b) {
+    return idx.integer_keys ? a.key == b.key : idx.text_key(a) == idx.text_key(b);
   };
   const auto before = [&](const IdxEntry& a, const IdxEntry& b) {
-    const auto order = key_order(a, b);
-    return order != 0 ? order < 0 : a.line > b.line;
+    if (same(a, b)) {
+      return a.line > b.line;
+    }
+    return idx.integer_keys ? a.key < b.key : idx.text_key(a) < idx.text_key(b);
   };
   std::vector<IdxEntry>& entries = idx.entries;
   if (!std::is_sorted(entries.begin(), entries.end(), before)) {
     std::sort(entries.begin(), entries.end(), before);
   }
-  const auto same = [&](const IdxEntry& a, const IdxEntry& b) { return key_order(a, b) == 0; };
   const auto first = std::adjacent_find(entries.begin(), entries.end(), same);
   if (first == entries.end()) {
     return;

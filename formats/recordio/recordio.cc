@@ -16,6 +16,10 @@ namespace npyfs {
 
 namespace {
 
+Error damage_error(const ByteSource& source, const FramedRecord::Fault& fault) {
+  return corrupt_at(source.name(), fault.offset, fault.text + "; the file is damaged or cut short");
+}
+
 // Without an index: every record from the beginning on. Where one is damaged the next cannot be
 // found, as a length is all that leads there.
 std::shared_ptr<const RecordTable> open_by_scan(const SourcePtr& source, OpenContext& context) {
@@ -26,13 +30,11 @@ std::shared_ptr<const RecordTable> open_by_scan(const SourcePtr& source, OpenCon
   for (std::uint64_t offset = 0; offset < source->nbytes(); offset = record.end) {
     framer.frame(offset, record);
     if (record.fault) {
-      const Error error = corrupt_at(source->name(), record.fault->offset,
-                                     record.fault->text + "; the file is damaged or cut short");
       if (!context.permissive || records == 0) {
-        throw error;
+        throw damage_error(*source, *record.fault);
       }
-      context.warn(fmt::format("{}; only the {} records before byte {} are shown", error.what(),
-                               records, offset));
+      context.warn(fmt::format("{}; only the {} records before byte {} are shown",
+                               damage_error(*source, *record.fault).what(), records, offset));
       break;
     }
     builder.add(record, {});
@@ -100,10 +102,7 @@ class IndexedOpener {
     }
     end_.reset();
     if (record_.begins) {
-      builder_.add_damaged({corrupt_at(source_->name(), record_.fault->offset,
-                                       record_.fault->text + "; the file is damaged or cut short"),
-                            record_.claimed_nbytes},
-                           lines);
+      builder_.add_damaged({damage_error(*source_, *record_.fault), record_.claimed_nbytes}, lines);
       return;
     }
     mismatches_ += record_.fault->cut ? 0 : 1;

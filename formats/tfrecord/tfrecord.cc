@@ -24,9 +24,6 @@ namespace {
 // is believed unchecked.
 constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
 
-// Damaged records warned of one by one; then they are only counted.
-constexpr std::uint64_t kMaxWarnings = 8;
-
 class TfrecordTable : public RecordTable {
  public:
   // `fields` and `stored` are made of columns that share `records`.
@@ -71,24 +68,20 @@ class Indexer {
     records_->source = source_;
     records_->verified = context.verify != Verify::kNever;
     if (context.decode_kind("x") == "raw") {
-      payload_kind_ = PayloadKind::kRaw;
+      content_ = Content::kRaw;
     }
   }
 
   std::shared_ptr<const RecordTable> run() {
     walk();
     settle_suspects();
-    if (damage_warnings_ > kMaxWarnings) {
-      warn(fmt::format("{}: {} more records are damaged", printable(source_->name()),
-                       damage_warnings_ - kMaxWarnings));
-    }
     records_->payloads.shrink();
     std::vector<Field> fields = make_fields();
     return std::make_shared<TfrecordTable>(std::move(records_), std::move(fields));
   }
 
  private:
-  enum class PayloadKind { kUnknown, kRaw, kExample, kSequenceExample };
+  enum class Content { kUnknown, kRaw, kExample, kSequenceExample };
   using Step = RecordWalk::Step;
 
   void walk() {
@@ -125,15 +118,14 @@ class Indexer {
     records_->cut_record = records_->payloads.size();
     records_->cut = Damage{*step.error, step.nbytes};
     records_->payloads.append(step.offset, step.nbytes);
-    warn_of_damage(*step.error);
   }
 
   std::uint64_t last_record() const { return records_->payloads.size() - 1; }
 
   void take_payload(ByteRange payload) {
-    if (payload_kind_ == PayloadKind::kUnknown) {
+    if (content_ == Content::kUnknown) {
       detect(payload);
-    } else if (payload_kind_ != PayloadKind::kRaw) {
+    } else if (content_ != Content::kRaw) {
       parse(payload);
     }
   }
@@ -150,9 +142,9 @@ class Indexer {
     }
     const bool is_example = try_parse(payload, MessageKind::kSequenceExample) ||
                             try_parse(payload, MessageKind::kExample);
-    payload_kind_ = !is_example             ? PayloadKind::kRaw
-                    : features_.has_lists() ? PayloadKind::kSequenceExample
-                                            : PayloadKind::kExample;
+    content_ = !is_example             ? Content::kRaw
+               : features_.has_lists() ? Content::kSequenceExample
+                                       : Content::kExample;
     if (is_example) {
       features_.commit(last_record(), payload.begin);
     }
@@ -171,10 +163,10 @@ class Indexer {
 
   void parse(ByteRange payload) {
     try {
-      parse_example(bytes_, payload,
-                    payload_kind_ == PayloadKind::kExample ? MessageKind::kExample
-                                                           : MessageKind::kSequenceExample,
-                    features_);
+      parse_example(
+          bytes_, payload,
+          content_ == Content::kExample ? MessageKind::kExample : MessageKind::kSequenceExample,
+          features_);
     } catch (const WireFault& fault) {
       features_.discard();
       add_damage(
@@ -209,7 +201,7 @@ class Indexer {
   // Damaged records before the first good one, and a cut one: now their kind is known. As raw bytes
   // they need no mention, their checksum speaks when they are read.
   void settle_suspects() {
-    const bool raw = payload_kind_ == PayloadKind::kRaw || payload_kind_ == PayloadKind::kUnknown;
+    const bool raw = content_ == Content::kRaw || content_ == Content::kUnknown;
     if (!raw) {
       for (const std::uint64_t record : suspects_) {
         add_damage(record, checksum_error(record));
@@ -226,14 +218,6 @@ class Indexer {
 
   void add_damage(std::uint64_t record, const Error& error) {
     records_->damage.emplace(record, Damage{error, std::nullopt});
-    warn_of_damage(error);
-  }
-
-  void warn_of_damage(const Error& error) {
-    if (++damage_warnings_ <= kMaxWarnings) {
-      warn(fmt::format("{}; the record {}", error.what(),
-                       context_.permissive ? "is left out" : "cannot be read"));
-    }
   }
 
   void warn(const std::string& text) const {
@@ -244,7 +228,7 @@ class Indexer {
 
   std::vector<Field> make_fields() {
     std::vector<Field> fields;
-    if (payload_kind_ == PayloadKind::kRaw || payload_kind_ == PayloadKind::kUnknown) {
+    if (content_ == Content::kRaw || content_ == Content::kUnknown) {
       fields.push_back({"x", "", make_payload_column(records_), nullptr, false, false});
       return fields;
     }
@@ -290,9 +274,8 @@ class Indexer {
   WireBytes bytes_;
   std::shared_ptr<Records> records_;
   FeatureIndex features_;
-  PayloadKind payload_kind_ = PayloadKind::kUnknown;
+  Content content_ = Content::kUnknown;
   std::vector<std::uint64_t> suspects_;
-  std::uint64_t damage_warnings_ = 0;
 };
 
 std::vector<std::byte> read_plain_head(const ByteSource& source) {
