@@ -46,19 +46,31 @@ std::uint64_t cgroup_limit() {
   return least;
 }
 
-Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCache& cache) {
+using Warn = std::function<void(const std::string&)>;
+
+Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCache& cache,
+             const Warn& warn) {
   OpenContext context;
   context.permissive = command_line.dataset.permissive;
   context.verify = command_line.dataset.verify;
   context.decode = command_line.dataset.fields.decode;
-  context.warn = print_warning;
+  context.warn = warn;
   context.cache = &cache;
   const std::vector<OpenedSource> sources = open_sources(command_line.sources, context);
   DatasetOptions options = command_line.dataset;
   if (options.verify == Verify::kMount) {
     options.require_intact = [&](const Guard& guard) { verified.require_intact(guard); };
   }
-  return build_dataset(sources, options, print_warning);
+  Dataset dataset = build_dataset(sources, options, warn);
+  // What was indexed must still be what is there.
+  for (const OpenedSource& source : sources) {
+    for (const auto& table : source.tables) {
+      for (const SourcePtr& file : table->sources()) {
+        file->check_unchanged();
+      }
+    }
+  }
+  return dataset;
 }
 
 }  // namespace
@@ -67,10 +79,10 @@ void print_warning(const std::string& text) {
   std::fprintf(stderr, "npyfs: warning: %s\n", printable(text).c_str());
 }
 
-LoadedDataset::LoadedDataset(const CommandLine& command_line)
+LoadedDataset::LoadedDataset(const CommandLine& command_line, const Warn& warn)
     : verified(command_line.dataset.verify),
       cache(command_line.cache_nbytes.value_or(default_cache_nbytes()), verified),
-      dataset(load(command_line, verified, cache)) {}
+      dataset(load(command_line, verified, cache, warn)) {}
 
 std::uint64_t default_cache_nbytes() {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30;

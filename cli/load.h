@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "cli/command_line.h"
@@ -18,7 +19,9 @@ void print_warning(const std::string& text);
 
 // Owns what the arrays of the data set read through; members go in reverse order.
 struct LoadedDataset {
-  explicit LoadedDataset(const CommandLine& command_line);
+  // `warn` gets one line per finding.
+  explicit LoadedDataset(const CommandLine& command_line,
+                         const std::function<void(const std::string&)>& warn = print_warning);
   LoadedDataset(const LoadedDataset&) = delete;
   LoadedDataset& operator=(const LoadedDataset&) = delete;
 

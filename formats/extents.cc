@@ -20,6 +20,15 @@ std::vector<Extent>& scratch_extents() {
   return extents;
 }
 
+// A checksum over bytes in pieces: steps from 0, then the value as it is stored.
+std::uint32_t step(Checksum::Kind kind, std::span<const std::byte> bytes, std::uint32_t before) {
+  return kind == Checksum::Kind::kCrc32 ? crc32(bytes, before) : crc32c(bytes, before);
+}
+
+std::uint32_t to_stored(Checksum::Kind kind, std::uint32_t crc) {
+  return kind == Checksum::Kind::kCrc32 ? crc : mask_crc32c(crc);
+}
+
 }  // namespace
 
 std::uint64_t stored_nbytes(const ByteColumn& column, std::uint64_t record) {
@@ -95,7 +104,11 @@ std::vector<std::byte> read_head(const ByteColumn& column, std::uint64_t record,
   }
 }
 
-bool matches(const Checksum& checksum) {
+std::uint32_t checksum_of(const Checksum& checksum, std::span<const std::byte> payload) {
+  return to_stored(checksum.kind, step(checksum.kind, payload, 0));
+}
+
+std::uint32_t read_checksum_of(const Checksum& checksum) {
   constexpr std::uint64_t kBufferNbytes = 1 << 20;
   std::vector<std::byte> buffer(std::min(checksum.payload.nbytes, kBufferNbytes));
   std::uint32_t crc = 0;
@@ -103,21 +116,16 @@ bool matches(const Checksum& checksum) {
     const std::uint64_t n = std::min(kBufferNbytes, checksum.payload.nbytes - done);
     const std::span<std::byte> part(buffer.data(), n);
     checksum.payload.source->read_at(checksum.payload.offset + done, part);
-    crc = checksum_step(checksum.kind, part, crc);
+    crc = step(checksum.kind, part, crc);
     done += n;
   }
+  return to_stored(checksum.kind, crc);
+}
+
+bool matches(const Checksum& checksum) {
   std::byte stored[4];
   checksum.stored.source->read_at(checksum.stored.offset, stored);
-  return checksum_value(checksum.kind, crc) == load_le<std::uint32_t>(stored);
-}
-
-std::uint32_t checksum_step(Checksum::Kind kind, std::span<const std::byte> bytes,
-                            std::uint32_t before) {
-  return kind == Checksum::Kind::kCrc32 ? crc32(bytes, before) : crc32c(bytes, before);
-}
-
-std::uint32_t checksum_value(Checksum::Kind kind, std::uint32_t crc) {
-  return kind == Checksum::Kind::kCrc32 ? crc : mask_crc32c(crc);
+  return read_checksum_of(checksum) == load_le<std::uint32_t>(stored);
 }
 
 std::string record_name(const RecordTable& table, std::uint64_t record) {

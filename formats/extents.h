@@ -29,12 +29,13 @@ void read_stored(const ByteColumn& column, std::uint64_t record, std::uint64_t o
 std::vector<std::byte> read_head(const ByteColumn& column, std::uint64_t record,
                                  std::size_t nbytes);
 
-// A checksum over bytes in pieces: steps from 0, then the value as it is stored.
-std::uint32_t checksum_step(Checksum::Kind kind, std::span<const std::byte> bytes,
-                            std::uint32_t before);
-std::uint32_t checksum_value(Checksum::Kind kind, std::uint32_t crc);
+// The checksum of the record's payload, given as `payload`, in the form in which it is stored.
+std::uint32_t checksum_of(const Checksum& checksum, std::span<const std::byte> payload);
 
-// Reads the payload whole, in a fixed buffer, and compares. Throws what reading throws.
+// The same, reading the payload through a fixed buffer.
+std::uint32_t read_checksum_of(const Checksum& checksum);
+
+// Whether that is what is stored. Throws what reading throws.
 bool matches(const Checksum& checksum);
 
 // "record 7" or, with keys, "record 7 (utt-3)": for messages.

@@ -6,28 +6,41 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "formats/format.h"
 
 namespace npyfs {
 
-// Any thread; checking an intact record costs one atomic load.
+// Bytes that have just been read, so that records within need not be read again to be checked.
+struct ReadWindow {
+  const ByteSource* source = nullptr;
+  std::uint64_t offset = 0;
+  std::span<const std::byte> bytes;
+
+  bool holds(const Extent& extent) const {
+    return extent.source == source && extent.offset >= offset &&
+           lies_within(extent.offset - offset, extent.nbytes, bytes.size());
+  }
+};
+
+// Any thread; asking for an intact record takes no lock.
 class VerifiedRecords {
  public:
+  // With kNever nothing is ever checked.
   explicit VerifiedRecords(Verify verify);
   ~VerifiedRecords();
 
-  // Whether records [first, first + count) of `table` need no (further) check.
+  // Whether every record of `guard` is known to match its checksum.
   bool known_intact(const Guard& guard) const;
 
   // Returns once every record of `guard` is known to match its checksum; throws kCorrupt for the
-  // first that does not.
-  void require_intact(const Guard& guard);
+  // first that does not (remembered: it is read only once), or what reading throws. Records within
+  // `window` are checked there.
+  void require_intact(const Guard& guard, const ReadWindow& window = {});
 
  private:
   struct Impl;

@@ -16,9 +16,11 @@ std::string item_text(const Item& item) {
   return fmt::format("{} {}", item.dtype.text(), shape_text(item.shape));
 }
 
+// A scalar is a row of one: a file may know of single values where its neighbour has lists of them.
 bool alike_but_rows(const Item& item, const Survey& survey) {
-  return item.dtype == survey.dtype && item.shape.size() == survey.shape.size() &&
-         (item.shape.empty() ||
+  const std::size_t rank = std::max<std::size_t>(1, item.shape.size());
+  return item.dtype == survey.dtype && rank == std::max<std::size_t>(1, survey.shape.size()) &&
+         (rank == 1 ||
           std::equal(item.shape.begin() + 1, item.shape.end(), survey.shape.begin() + 1));
 }
 
@@ -50,10 +52,12 @@ class Surveyor {
     try {
       column_.inspect(record, item);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kCorrupt || !fails_checksum(record)) {
+      const auto checksum =
+          error.kind() == ErrorKind::kCorrupt ? table_.checksum(record) : std::nullopt;
+      if (!checksum || matches(*checksum)) {
         throw;
       }
-      add_damaged(record, {checksum_error(record), std::nullopt});
+      add_damaged(record, {checksum_error(record, checksum->payload), std::nullopt});
       return;
     }
     if (item.damage != nullptr) {
@@ -137,13 +141,7 @@ class Surveyor {
     }
   }
 
-  bool fails_checksum(std::uint64_t record) const {
-    const auto checksum = table_.checksum(record);
-    return checksum && !matches(*checksum);
-  }
-
-  Error checksum_error(std::uint64_t record) const {
-    const Extent& payload = table_.checksum(record)->payload;
+  Error checksum_error(std::uint64_t record, const Extent& payload) const {
     return corrupt_at(payload.source->name(), payload.offset,
                       fmt::format("{} is {} bytes and does not match its checksum; the file is "
                                   "damaged",

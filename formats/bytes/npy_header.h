@@ -32,12 +32,14 @@ std::string print_npy_header(const DType& dtype, const Shape& shape, bool fortra
 bool is_npy(std::span<const std::byte> bytes);
 
 // How many bytes parse_npy_header needs, from the first 12 of the file; nothing where these are not
-// the start of a .npy file. Never more than 16 MiB: a longer header is refused there.
+// the start of a .npy file. Never more than 16 MiB; what a longer header or an unknown version
+// needs is unknown, and parse_npy_header says so when it is given these bytes.
 std::optional<std::uint64_t> npy_header_nbytes(std::span<const std::byte> first_bytes);
 
 // Parses a complete preamble at the beginning of `bytes`. `name` and `base_offset` place errors
 // (kCorrupt; kUnsupported for object arrays, which would have to be unpickled). Checks that the
-// shape's size fits 63 bits; not that the data is there.
+// data's size fits 63 bits; not that the data is there. The dtype is spelt as numpy spells it, so
+// that printing what was parsed gives numpy's own text.
 NpyHeader parse_npy_header(std::span<const std::byte> bytes, const std::string& name,
                            std::uint64_t base_offset);
 

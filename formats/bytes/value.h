@@ -40,11 +40,13 @@ struct Value {
 // Adds or replaces `name`; a replaced entry keeps its place.
 void set_value(Dict& dict, const std::string& name, Value value);
 
-// JSON text to a value, as Python's json reads it: NaN, Infinity and integers of any size included,
-// nesting up to 512. Throws kUsage with the byte offset of the fault.
+// JSON text to a value, as Python's json reads it: NaN, Infinity and integers beyond 64 bits
+// included. Nesting up to 512, numbers up to 1e308; of equal keys the last wins in the place of the
+// first. Throws kUsage with the byte offset of the fault.
 Value parse_json(std::string_view text);
 
-// UTF-8 JSON, two blanks of indent, a final newline. NaN and infinities become null, bytes text.
+// UTF-8 JSON, two blanks of indent, a final newline. NaN and infinities become null, bytes text;
+// what is not UTF-8 becomes U+FFFD.
 std::string print_json(const Value& value);
 
 // attrs.npy: `dict` pickled (protocol 3) in a 0-d object array, header included, so that

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/recordio/idx_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+namespace {
+
+constexpr std::size_t kBufferNbytes = 1 << 20;
+// A longer line is no line of an index.
+constexpr std::size_t kLineLimitNbytes = 1 << 16;
+
+// Lines without their ends ("\n" or "\r\n"), through one buffer.
+class LineReader {
+ public:
+  explicit LineReader(const ByteSource& source) : source_(source) {}
+
+  // False at the end of the file. `line` is valid until the next call.
+  bool next(std::string_view& line) {
+    const char* end = nullptr;
+    while ((end = find_line_end()) == nullptr) {
+      if (read_ == source_.nbytes() || buffer_.size() - begin_ > kLineLimitNbytes) {
+        end = buffer_.data() + buffer_.size();
+        break;
+      }
+      refill();
+    }
+    const char* const start = buffer_.data() + begin_;
+    if (start == buffer_.data() + buffer_.size() && read_ == source_.nbytes()) {
+      return false;
+    }
+    offset_ = read_ - (buffer_.size() - begin_);
+    line = {start, static_cast<std::size_t>(end - start)};
+    begin_ += line.size() + (end < buffer_.data() + buffer_.size() ? 1 : 0);
+    ++number_;
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    return true;
+  }
+  std::uint64_t offset() const { return offset_; }  // of the line last returned
+  std::uint32_t number() const { return number_; }  // from 1
+
+ private:
+  const char* find_line_end() const {
+    return static_cast<const char*>(
+        std::memchr(buffer_.data() + begin_, '\n', buffer_.size() - begin_));
+  }
+
+  void refill() {
+    buffer_.erase(0, begin_);
+    begin_ = 0;
+    const std::size_t kept = buffer_.size();
+    buffer_.resize(kept + std::min<std::uint64_t>(kBufferNbytes, source_.nbytes() - read_));
+    source_.read_at(read_, std::as_writable_bytes(std::span(buffer_).subspan(kept)));
+    read_ += buffer_.size() - kept;
+  }
+
+  const ByteSource& source_;
+  std::string buffer_;
+  std::size_t begin_ = 0;   // of what is not handed out yet
+  std::uint64_t read_ = 0;  // bytes of the file that are or were in the buffer
+  std::uint64_t offset_ = 0;
+  std::uint32_t number_ = 0;
+};
+
+struct Line {
+  std::string_view key;
+  std::uint64_t offset = 0;
+};
+
+template <typename Integer>
+std::optional<Integer> parse_integer(std::string_view text) {
+  Integer value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::string_view trim(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+// Key and offset; what follows them is not looked at. A key may hold blanks if a TAB ends it.
+std::optional<Line> parse_line(std::string_view text) {
+  const std::string_view line = trim(text);
+  const std::size_t tab = line.find('\t');
+  const std::size_t key_end = tab != std::string_view::npos ? tab : line.find(' ');
+  if (line.size() > kLineLimitNbytes || key_end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view rest = trim(line.substr(key_end));
+  const auto offset = parse_integer<std::uint64_t>(rest.substr(0, rest.find_first_of(" \t")));
+  if (!offset) {
+    return std::nullopt;
+  }
+  return Line{trim(line.substr(0, key_end)), *offset};
+}
+
+// Reads all lines with keys of one kind. False where the keys turn out to be text.
+class IdxParser {
+ public:
+  IdxParser(const ByteSource& source, bool permissive,
+            const std::function<void(const std::string&)>& warn)
+      : source_(source), permissive_(permissive), warn_(warn) {}
+
+  bool parse(bool integer_keys, IdxFile& idx) {
+    idx = {};
+    idx.integer_keys = integer_keys;
+    bad_lines_ = 0;
+    LineReader lines(source_);
+    std::string_view text;
+    while (lines.next(text)) {
+      if (trim(text).empty()) {
+        continue;
+      }
+      const std::optional<Line> line = parse_line(text);
+      if (!line) {
+        note_bad_line(lines, text);
+      } else if (!add(*line, lines.number(), idx)) {
+        return false;
+      }
+    }
+    if (bad_lines_ > 0) {
+      warn_(fmt::format("{}; {} such lines are left out", first_bad_->what(), bad_lines_));
+    }
+    return true;
+  }
+
+ private:
+  bool add(const Line& line, std::uint32_t number, IdxFile& idx) {
+    IdxEntry entry;
+    entry.offset = line.offset;
+    entry.line = number;
+    if (idx.integer_keys) {
+      const auto key = parse_integer<std::int64_t>(line.key);
+      if (!key) {
+        return false;
+      }
+      entry.key = *key;
+    } else {
+      entry.key = static_cast<std::int64_t>(idx.text.size());
+      entry.key_nbytes = static_cast<std::uint32_t>(line.key.size());
+      idx.text += line.key;
+    }
+    idx.entries.push_back(entry);
+    return true;
+  }
+
+  void note_bad_line(const LineReader& lines, std::string_view text) {
+    if (!permissive_) {
+      throw describe(lines, text);
+    }
+    if (++bad_lines_ == 1) {
+      first_bad_ = describe(lines, text);
+    }
+  }
+
+  Error describe(const LineReader& lines, std::string_view text) const {
+    return corrupt_at(source_.name(), lines.offset(),
+                      fmt::format("line {} is \"{}\", expected a key, a TAB and an offset; write "
+                                  "the index anew, or remove it to have the records found without "
+                                  "it",
+                                  lines.number(), printable(text.substr(0, 60))));
+  }
+
+  const ByteSource& source_;
+  bool permissive_;
+  const std::function<void(const std::string&)>& warn_;
+  std::uint64_t bad_lines_ = 0;
+  std::optional<Error> first_bad_;
+};
+
+// Of entries with equal keys only the last line stays.
+void drop_repeated_keys(const ByteSource& source, IdxFile& idx,
+                        const std::function<void(const std::string&)>& warn) {
+  const auto same = [&idx](const IdxEntry& a, const IdxEntry& b) {
+    return idx.integer_keys ? a.key == b.key : idx.text_key(a) == idx.text_key(b);
+  };
+  const auto before = [&](const IdxEntry& a, const IdxEntry& b) {
+    if (same(a, b)) {
+      return a.line > b.line;
+    }
+    return idx.integer_keys ? a.key < b.key : idx.text_key(a) < idx.text_key(b);
+  };
+  std::vector<IdxEntry>& entries = idx.entries;
+  if (!std::is_sorted(entries.begin(), entries.end(), before)) {
+    std::sort(entries.begin(), entries.end(), before);
+  }
+  const auto first = std::adjacent_find(entries.begin(), entries.end(), same);
+  if (first == entries.end()) {
+    return;
+  }
+  const std::uint32_t lines[] = {first[1].line, first[0].line};
+  const std::uint64_t listed = entries.size();
+  entries.erase(std::unique(entries.begin(), entries.end(), same), entries.end());
+  warn(
+      fmt::format("{}: the key of line {} stands again in line {}; of equal keys the last one "
+                  "counts, {} lines are left out",
+                  printable(source.name()), lines[0], lines[1], listed - entries.size()));
+}
+
+}  // namespace
+
+IdxFile read_idx(const ByteSource& source, bool permissive,
+                 const std::function<void(const std::string&)>& warn) {
+  IdxFile idx;
+  IdxParser parser(source, permissive, warn);
+  if (!parser.parse(true, idx)) {
+    parser.parse(false, idx);
+  }
+  drop_repeated_keys(source, idx, warn);
+  const auto before = [](const IdxEntry& a, const IdxEntry& b) {
+    return a.offset != b.offset ? a.offset < b.offset : a.line < b.line;
+  };
+  std::sort(idx.entries.begin(), idx.entries.end(), before);
+  return idx;
+}
+
+std::string idx_path(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  const std::size_t visible = path.find_first_not_of('.', name);
+  const std::size_t dot = path.rfind('.');
+  const bool has_extension =
+      dot != std::string::npos && visible != std::string::npos && dot > visible;
+  return (has_extension ? path.substr(0, dot) : path) + ".idx";
+}
+
+}  // namespace npyfs

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the records of a TFRecord file look like to the floors above: payloads as stored bytes,
+// features as items.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/bytes/byte_source.h"
+#include "formats/bytes/extent_column.h"
+#include "formats/format.h"
+#include "formats/tfrecord/feature_rows.h"
+
+namespace npyfs {
+
+// What the table and all its columns share. Immutable once the table is made.
+struct Records {
+  SourcePtr source;
+  ExtentColumn payloads;
+  // By record. A payload that parses as no Example is damaged for its fields, not as stored bytes.
+  std::map<std::uint64_t, Damage> damage;
+  // The last record, where the file ends within it; its size is known from its length field.
+  std::optional<std::uint64_t> cut_record;
+  std::optional<Damage> cut;
+  bool verified = true;
+  const RecordTable* table = nullptr;
+
+  const Damage* damage_of(std::uint64_t record) const;
+  Guard guard(std::uint64_t record) const;
+};
+
+using RecordsPtr = std::shared_ptr<const Records>;
+
+// Each record's payload as it is stored.
+std::shared_ptr<const ByteColumn> make_payload_column(RecordsPtr records);
+
+// The array field of one feature. `name` is the feature's.
+Field make_feature_field(const std::string& name, RecordsPtr records,
+                         std::shared_ptr<const FeatureRows> rows);
+
+// The array field of one feature list of SequenceExamples: its steps one after another.
+Field make_feature_list_field(const std::string& name, RecordsPtr records,
+                              std::shared_ptr<const FeatureRows> rows);
+
+}  // namespace npyfs

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/tfrecord/tfrecord.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "formats/bytes/crc.h"
+#include "formats/bytes/inflate.h"
+#include "formats/tfrecord/columns.h"
+#include "formats/tfrecord/example.h"
+#include "formats/tfrecord/feature_rows.h"
+#include "formats/tfrecord/walk.h"
+
+namespace npyfs {
+
+namespace {
+
+// What the payloads are is decided by the first record whose checksum holds; one larger than this
+// is believed unchecked.
+constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
+
+class TfrecordTable : public RecordTable {
+ public:
+  // `fields` and `stored` are made of columns that share `records`.
+  TfrecordTable(std::shared_ptr<Records> records, std::vector<Field> fields)
+      : records_(std::move(records)), fields_(std::move(fields)) {
+    records_->table = this;
+    stored_.push_back({"", make_payload_column(records_)});
+  }
+
+  std::uint64_t size() const override { return records_->payloads.size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<StoredUnit>& stored() const override { return stored_; }
+  std::vector<SourcePtr> sources() const override { return {records_->source}; }
+
+  const Damage* damage(std::uint64_t record) const override { return records_->damage_of(record); }
+  std::uint64_t damaged_count() const override { return records_->damage.size(); }
+
+  std::optional<Checksum> checksum(std::uint64_t record) const override {
+    const auto place = records_->payloads[record];
+    const ByteSource* source = records_->source.get();
+    return Checksum{Checksum::Kind::kCrc32cMasked,
+                    {source, place.offset, place.nbytes},
+                    {source, place.offset + place.nbytes, kFooterNbytes}};
+  }
+
+ private:
+  std::shared_ptr<Records> records_;
+  std::vector<Field> fields_;
+  std::vector<StoredUnit> stored_;
+};
+
+// Walks a file once and makes its table. One use.
+class Indexer {
+ public:
+  Indexer(SourcePtr source, const OpenContext& context)
+      : source_(std::move(source)),
+        context_(context),
+        window_(*source_),
+        bytes_(*source_, window_),
+        records_(std::make_shared<Records>()),
+        features_(source_->name()) {
+    records_->source = source_;
+    records_->verified = context.verify != Verify::kNever;
+    if (context.decode_kind("x") == "raw") {
+      content_ = Content::kRaw;
+    }
+  }
+
+  std::shared_ptr<const RecordTable> run() {
+    walk();
+    settle_suspects();
+    records_->payloads.shrink();
+    std::vector<Field> fields = make_fields();
+    return std::make_shared<TfrecordTable>(std::move(records_), std::move(fields));
+  }
+
+ private:
+  enum class Content { kUnknown, kRaw, kExample, kSequenceExample };
+  using Step = RecordWalk::Step;
+
+  void walk() {
+    RecordWalk walk(*source_, window_);
+    Step step = walk.next();
+    for (; step.kind == Step::Kind::kRecord; step = walk.next()) {
+      records_->payloads.append(step.offset, step.nbytes);
+      take_payload({step.offset, step.offset + step.nbytes});
+    }
+    switch (step.kind) {
+      case Step::Kind::kCutRecord:
+        take_cut_record(step);
+        break;
+      case Step::Kind::kCutHeader:
+        warn(fmt::format("{}; the bytes from there on are left out", step.error->what()));
+        break;
+      case Step::Kind::kLost:
+        take_lost_framing(step);
+        break;
+      default:
+        break;
+    }
+  }
+
+  void take_lost_framing(const Step& step) {
+    if (!context_.permissive || records_->payloads.size() == 0) {
+      throw *step.error;
+    }
+    warn(fmt::format("{}; the {} records before it are shown", step.error->what(),
+                     records_->payloads.size()));
+  }
+
+  void take_cut_record(const Step& step) {
+    records_->cut_record = records_->payloads.size();
+    records_->cut = Damage{*step.error, step.nbytes};
+    records_->payloads.append(step.offset, step.nbytes);
+  }
+
+  std::uint64_t last_record() const { return records_->payloads.size() - 1; }
+
+  void take_payload(ByteRange payload) {
+    if (content_ == Content::kUnknown) {
+      detect(payload);
+    } else if (content_ != Content::kRaw) {
+      parse(payload);
+    }
+  }
+
+  // The kind of all payloads is that of the first one that is not empty and not damaged.
+  void detect(ByteRange payload) {
+    if (payload.empty()) {
+      features_.commit(last_record(), payload.begin);
+      return;
+    }
+    if (payload.nbytes() <= kMaxProbeNbytes && !intact(payload)) {
+      suspects_.push_back(last_record());
+      return;
+    }
+    const bool is_example = try_parse(payload, MessageKind::kSequenceExample) ||
+                            try_parse(payload, MessageKind::kExample);
+    content_ = !is_example             ? Content::kRaw
+               : features_.has_lists() ? Content::kSequenceExample
+                                       : Content::kExample;
+    if (is_example) {
+      features_.commit(last_record(), payload.begin);
+    }
+  }
+
+  // Whether the payload is such a message and has a feature: almost no other bytes do that.
+  bool try_parse(ByteRange payload, MessageKind kind) {
+    features_.discard();
+    try {
+      parse_example(bytes_, payload, kind, features_);
+    } catch (const WireFault&) {
+      features_.discard();
+    }
+    return !features_.empty();
+  }
+
+  void parse(ByteRange payload) {
+    try {
+      parse_example(
+          bytes_, payload,
+          content_ == Content::kExample ? MessageKind::kExample : MessageKind::kSequenceExample,
+          features_);
+    } catch (const WireFault& fault) {
+      features_.discard();
+      add_damage(
+          last_record(),
+          Error(fault.kind(),
+                fmt::format("{}; record {} is no valid Example, {}", fault.what(), last_record(),
+                            data_intact(*source_, payload.begin, payload.nbytes())
+                                ? "though its checksum holds: it was written so"
+                                : "nor does its checksum hold: the file is damaged")));
+      return;
+    }
+    if (features_.surprising() && !intact(payload)) {
+      features_.discard();
+      add_damage(last_record(), checksum_error(last_record()));
+      return;
+    }
+    features_.commit(last_record(), payload.begin);
+  }
+
+  bool intact(ByteRange payload) const {
+    return !records_->verified || data_intact(*source_, payload.begin, payload.nbytes());
+  }
+
+  Error checksum_error(std::uint64_t record) const {
+    const auto place = records_->payloads[record];
+    return corrupt_at(source_->name(), place.offset,
+                      fmt::format("the data of record {} ({} bytes) does not match its checksum; "
+                                  "the file is damaged",
+                                  record, place.nbytes));
+  }
+
+  // Damaged records before the first good one, and a cut one: now their kind is known. As raw bytes
+  // they need no mention, their checksum speaks when they are read.
+  void settle_suspects() {
+    const bool raw = content_ == Content::kRaw || content_ == Content::kUnknown;
+    if (!raw) {
+      for (const std::uint64_t record : suspects_) {
+        add_damage(record, checksum_error(record));
+      }
+    }
+    if (records_->cut_record) {
+      Damage damage = *records_->cut;
+      if (!raw) {
+        damage.nbytes.reset();
+      }
+      records_->damage.emplace(*records_->cut_record, std::move(damage));
+    }
+  }
+
+  void add_damage(std::uint64_t record, const Error& error) {
+    records_->damage.emplace(record, Damage{error, std::nullopt});
+  }
+
+  void warn(const std::string& text) const {
+    if (context_.warn) {
+      context_.warn(text);
+    }
+  }
+
+  std::vector<Field> make_fields() {
+    std::vector<Field> fields;
+    if (content_ == Content::kRaw || content_ == Content::kUnknown) {
+      fields.push_back({"x", "", make_payload_column(records_), nullptr, false, false});
+      return fields;
+    }
+    for (const auto& [name, rows] : features_.features()) {
+      warn_of_clash(name, *rows);
+      fields.push_back(make_feature_field(name, records_, rows));
+    }
+    for (const auto& [name, rows] : features_.feature_lists()) {
+      warn_of_clash(name, *rows);
+      warn_of_uneven_steps(name, *rows);
+      fields.push_back(make_feature_list_field(name, records_, rows));
+    }
+    std::stable_sort(fields.begin(), fields.end(),
+                     [](const Field& a, const Field& b) { return a.name < b.name; });
+    return fields;
+  }
+
+  void warn_of_clash(const std::string& name, const FeatureRows& rows) const {
+    if (const auto record = rows.clash()) {
+      warn_at(*record, fmt::format("feature '{}' of record {} is of another kind than before, "
+                                   "expected one of bytes, float or int64 throughout; it is shown "
+                                   "as the bytes of its values",
+                                   printable(name), *record));
+    }
+  }
+
+  void warn_of_uneven_steps(const std::string& name, const FeatureRows& rows) const {
+    if (const auto record = rows.uneven(); record && rows.kind() != ValueKind::kMixed) {
+      warn_at(*record, fmt::format("feature list '{}' of record {} has steps of differing size, "
+                                   "expected one size throughout; the values are shown one after "
+                                   "another without the steps' boundaries",
+                                   printable(name), *record));
+    }
+  }
+
+  void warn_at(std::uint64_t record, const std::string& text) const {
+    warn(corrupt_at(source_->name(), records_->payloads[record].offset, text).what());
+  }
+
+  SourcePtr source_;
+  const OpenContext& context_;
+  WindowReader window_;
+  WireBytes bytes_;
+  std::shared_ptr<Records> records_;
+  FeatureIndex features_;
+  Content content_ = Content::kUnknown;
+  std::vector<std::uint64_t> suspects_;
+};
+
+std::vector<std::byte> read_plain_head(const ByteSource& source) {
+  std::vector<std::byte> head(std::min<std::uint64_t>(source.nbytes(), kHeaderNbytes));
+  source.read_at(0, head);
+  return head;
+}
+
+bool is_compressed_tfrecord(const ByteSource& source) {
+  return is_record_header(inflate_head(source, kHeaderNbytes));
+}
+
+bool recognises(const Location& location) {
+  return location.source != nullptr && location.source->nbytes() >= kHeaderNbytes + kFooterNbytes &&
+         (is_record_header(read_plain_head(*location.source)) ||
+          is_compressed_tfrecord(*location.source));
+}
+
+// gzip is never taken for records; of zlib only what inflates to them, its magic being weak.
+bool is_compressed(const ByteSource& source) {
+  const auto head = read_plain_head(source);
+  return !is_record_header(head) && (is_gzip(head) || is_compressed_tfrecord(source));
+}
+
+std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& context) {
+  if (location.source == nullptr) {
+    throw file_error(ErrorKind::kUnsupported, location.path, "a TFRecord source is a file");
+  }
+  SourcePtr source = location.source;
+  if (is_compressed(*source)) {
+    InflateOptions options;
+    options.permissive = context.permissive;
+    options.content_is_checked = context.verify != Verify::kNever;
+    options.warn = context.warn;
+    source = open_inflated(std::move(source), *context.cache, options);
+  }
+  return Indexer(std::move(source), context).run();
+}
+
+}  // namespace
+
+const Format kTfrecord = {
+    "tfrecord", {"tfrecord", "tfrecords", "record", "tfrec"}, recognises, open};
+
+}  // namespace npyfs

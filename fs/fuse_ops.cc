@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "fs/fuse_ops.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "formats/bytes/dtype.h"
+#include "fs/log.h"
+
+namespace npyfs {
+
+namespace {
+
+// A mount is immutable: the kernel may keep names and attributes for ever (31 years).
+constexpr double kForever = 1e9;
+constexpr std::uint32_t kBlockNbytes = 128 * 1024;  // what cp and cat read at a time
+
+MountedFs& fs_of(fuse_req_t req) { return *static_cast<MountedFs*>(fuse_req_userdata(req)); }
+
+// Runs one operation and sees to it that it is answered once, whatever is thrown. Every error is
+// logged here and nowhere else.
+template <typename Operation>
+void guard(fuse_req_t req, fuse_ino_t ino, const char* verb, Operation&& operation) {
+  MountedFs& fs = fs_of(req);
+  int answer = EIO;
+  try {
+    operation(fs);
+    return;
+  } catch (const Error& error) {
+    answer = error.to_errno();
+    fs.damage.note(fs.tree.path(ino), error.what());
+    if (error.kind() == ErrorKind::kChanged) {
+      fs.on_source_changed();
+    }
+  } catch (const std::bad_alloc&) {
+    answer = ENOMEM;
+    log_error(fmt::format("{}: cannot {}: out of memory", fs.tree.path(ino), verb));
+  } catch (const std::exception& error) {
+    log_error(fmt::format("{}: cannot {}: {}", fs.tree.path(ino), verb, error.what()));
+  }
+  fuse_reply_err(req, answer);
+}
+
+template <typename Text>
+void trace(Text&& text) {
+  if (debug_logged()) {
+    log_debug(text());
+  }
+}
+
+timespec to_timespec(std::int64_t ns) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t seconds = ns / kSecond - (ns % kSecond < 0 ? 1 : 0);
+  return {static_cast<time_t>(seconds), static_cast<long>(ns - seconds * kSecond)};
+}
+
+std::uint64_t file_nbytes(const Target& target) {
+  if (target.is_record) {
+    return target.node->records->nbytes(target.record_file);
+  }
+  return target.node->npy != nullptr ? target.node->npy->nbytes() : target.node->bytes.size();
+}
+
+bool is_directory(const Target& target) {
+  return !target.is_record &&
+         (target.node->kind == Node::Kind::kDirectory || target.node->kind == Node::Kind::kRecords);
+}
+
+struct stat stat_of(const MountedFs& fs, Ino ino, const Target& target) {
+  struct stat status {};
+  status.st_ino = ino;
+  status.st_uid = fs.owner_uid;
+  status.st_gid = fs.owner_gid;
+  status.st_blksize = kBlockNbytes;
+  status.st_mtim = status.st_ctim = status.st_atim = to_timespec(target.node->mtime_ns);
+  if (is_directory(target)) {
+    status.st_mode = S_IFDIR | 0555;
+    status.st_nlink = 2;
+    for (const Ino child : target.node->children) {
+      status.st_nlink += is_directory(*fs.tree.find(child)) ? 1 : 0;
+    }
+  } else {
+    status.st_mode = S_IFREG | 0444;
+    status.st_nlink = 1;
+    status.st_size = static_cast<off_t>(file_nbytes(target));
+    status.st_blocks = (status.st_size + 511) / 512;
+  }
+  return status;
+}
+
+fuse_entry_param entry_of(const MountedFs& fs, Ino ino, const Target& target) {
+  fuse_entry_param entry{};
+  entry.ino = ino;
+  entry.attr = stat_of(fs, ino, target);
+  entry.attr_timeout = entry.entry_timeout = kForever;
+  return entry;
+}
+
+// The inode a question is about. The kernel only asks about numbers it got from us.
+Target target_of(const MountedFs& fs, fuse_ino_t ino) {
+  const auto target = fs.tree.find(ino);
+  if (!target) {
+    throw Error(ErrorKind::kNotFound, "no such inode");
+  }
+  return *target;
+}
+
+void on_init(void* /*userdata*/, fuse_conn_info* conn) {
+  // Requests as large and as many as the kernel likes: a cold sequential reader is bound by their
+  // number.
+  conn->max_background = 64;
+  conn->congestion_threshold = 48;
+  if ((conn->capable & FUSE_CAP_SPLICE_WRITE) != 0) {
+    // Replies are written from memory: a pipe in between only costs.
+    conn->want &= ~static_cast<unsigned>(FUSE_CAP_SPLICE_WRITE);
+  }
+}
+
+void on_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  guard(req, parent, "look up", [&](MountedFs& fs) {
+    trace([&] { return fmt::format("lookup {} in {}", name, fs.tree.path(parent)); });
+    const auto ino = fs.tree.lookup(parent, name);
+    if (!ino) {
+      // Inode 0: the kernel remembers that there is no such name.
+      fuse_entry_param none{};
+      none.entry_timeout = kForever;
+      fuse_reply_entry(req, &none);
+      return;
+    }
+    const fuse_entry_param entry = entry_of(fs, *ino, target_of(fs, *ino));
+    fuse_reply_entry(req, &entry);
+  });
+}
+
+void on_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info* /*file*/) {
+  guard(req, ino, "stat", [&](MountedFs& fs) {
+    trace([&] { return fmt::format("getattr {}", fs.tree.path(ino)); });
+    const struct stat status = stat_of(fs, ino, target_of(fs, ino));
+    fuse_reply_attr(req, &status, kForever);
+  });
+}
+
+void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
+  guard(req, ino, "open", [&](MountedFs& fs) {
+    trace([&] { return fmt::format("open {}", fs.tree.path(ino)); });
+    const Target target = target_of(fs, ino);
+    if ((file->flags & O_ACCMODE) != O_RDONLY) {
+      fuse_reply_err(req, EROFS);
+      return;
+    }
+    if (!target.is_record && target.node->kind == Node::Kind::kStatus) {
+      // Made now, read once: neither size nor bytes may be kept by the kernel.
+      auto text = std::make_unique<std::string>(fs.damage.lines());
+      file->direct_io = 1;
+      file->fh = reinterpret_cast<std::uint64_t>(text.get());
+      if (fuse_reply_open(req, file) == 0) {
+        text.release();  // on_release takes it back
+      }
+      return;
+    }
+    file->keep_cache = 1;
+    fuse_reply_open(req, file);
+  });
+}
+
+void on_release(fuse_req_t req, fuse_ino_t /*ino*/, fuse_file_info* file) {
+  const std::unique_ptr<std::string> text(reinterpret_cast<std::string*>(file->fh));
+  fuse_reply_err(req, 0);
+}
+
+void plan_file(const Target& target, std::uint64_t offset, std::uint64_t nbytes, Plan& plan) {
+  if (target.is_record) {
+    target.node->records->require_unchanged();
+    target.node->records->plan_read(target.record_file, {offset, offset + nbytes}, plan);
+  } else if (target.node->npy != nullptr) {
+    target.node->npy->require_unchanged();
+    target.node->npy->plan_read(offset, nbytes, plan);
+  } else {
+    const std::string& bytes = target.node->bytes;
+    const std::uint64_t begin = std::min<std::uint64_t>(offset, bytes.size());
+    const std::uint64_t n = std::min<std::uint64_t>(nbytes, bytes.size() - begin);
+    plan.add_memory(std::as_bytes(std::span(bytes)).data() + begin, n);
+  }
+}
+
+void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
+             fuse_file_info* file) {
+  guard(req, ino, "read", [&](MountedFs& fs) {
+    trace([&] { return fmt::format("read {} {}+{}", fs.tree.path(ino), offset, nbytes); });
+    const auto begin = static_cast<std::uint64_t>(offset);
+    if (file->fh != 0) {
+      const auto& text = *reinterpret_cast<const std::string*>(file->fh);
+      const std::size_t at = std::min<std::uint64_t>(begin, text.size());
+      fuse_reply_buf(req, text.data() + at, std::min(nbytes, text.size() - at));
+      return;
+    }
+    thread_local Plan plan;
+    thread_local Gathered gathered;
+    plan.clear();
+    plan_file(target_of(fs, ino), begin, nbytes, plan);
+    fs.fetcher.fetch(plan, gathered);
+    const auto& parts = gathered.parts();
+    fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
+  });
+}
+
+void on_opendir(fuse_req_t req, fuse_ino_t /*ino*/, fuse_file_info* file) {
+  file->keep_cache = 1;
+  file->cache_readdir = 1;
+  fuse_reply_open(req, file);
+}
+
+// Lists a directory into one reply, from a cookie on: 1 is ".", 2 is "..", then the entries.
+class Listing {
+ public:
+  Listing(fuse_req_t req, const MountedFs& fs, std::size_t nbytes, bool with_attributes)
+      : req_(req), fs_(fs), buffer_(nbytes), plus_(with_attributes) {}
+
+  // False when the reply is full.
+  bool add(const std::string& name, Ino ino, const Target& target, off_t next) {
+    char* at = buffer_.data() + used_;
+    const std::size_t left = buffer_.size() - used_;
+    std::size_t needed = 0;
+    if (plus_) {
+      const fuse_entry_param entry = entry_of(fs_, ino, target);
+      needed = fuse_add_direntry_plus(req_, at, left, name.c_str(), &entry, next);
+    } else {
+      struct stat status {};
+      status.st_ino = ino;
+      status.st_mode = is_directory(target) ? S_IFDIR : S_IFREG;
+      needed = fuse_add_direntry(req_, at, left, name.c_str(), &status, next);
+    }
+    if (needed > left) {
+      return false;
+    }
+    used_ += needed;
+    return true;
+  }
+
+  void reply() { fuse_reply_buf(req_, buffer_.data(), used_); }
+
+ private:
+  fuse_req_t req_;
+  const MountedFs& fs_;
+  std::vector<char> buffer_;
+  std::size_t used_ = 0;
+  bool plus_;
+};
+
+void list_records(const MountedFs& fs, const Node& node, std::uint64_t first, Listing& listing) {
+  for (std::uint64_t file = first; file < node.records->count(); ++file) {
+    if (!node.records->exists(file)) {
+      continue;
+    }
+    const Ino ino = fs.tree.record_ino(node, file);
+    if (!listing.add(node.records->name(file), ino, {&node, true, file},
+                     static_cast<off_t>(file) + 3)) {
+      return;
+    }
+  }
+}
+
+void list_children(const MountedFs& fs, const Node& node, std::uint64_t first, Listing& listing) {
+  for (std::uint64_t i = first; i < node.children.size(); ++i) {
+    const Ino ino = node.children[i];
+    const Target target = *fs.tree.find(ino);
+    if (!listing.add(target.node->name, ino, target, static_cast<off_t>(i) + 3)) {
+      return;
+    }
+  }
+}
+
+void list(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset, bool plus) {
+  guard(req, ino, "list", [&](MountedFs& fs) {
+    trace([&] { return fmt::format("readdir {} from {}", fs.tree.path(ino), offset); });
+    const Target target = target_of(fs, ino);
+    if (!is_directory(target)) {
+      fuse_reply_err(req, ENOTDIR);
+      return;
+    }
+    Listing listing(req, fs, nbytes, plus);
+    const Node& node = *target.node;
+    const bool dots = (offset > 0 || listing.add(".", ino, target, 1)) &&
+                      (offset > 1 || listing.add("..", node.parent, target_of(fs, node.parent), 2));
+    if (dots) {
+      const std::uint64_t first = offset > 2 ? static_cast<std::uint64_t>(offset) - 2 : 0;
+      if (node.records != nullptr) {
+        list_records(fs, node, first, listing);
+      } else {
+        list_children(fs, node, first, listing);
+      }
+    }
+    listing.reply();
+  });
+}
+
+void on_readdir(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
+                fuse_file_info* /*file*/) {
+  list(req, ino, nbytes, offset, false);
+}
+
+void on_readdirplus(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
+                    fuse_file_info* /*file*/) {
+  list(req, ino, nbytes, offset, true);
+}
+
+void on_statfs(fuse_req_t req, fuse_ino_t ino) {
+  guard(req, ino, "statfs", [&](MountedFs& fs) {
+    struct statvfs status {};
+    status.f_bsize = status.f_frsize = 4096;
+    status.f_blocks = fs.tree.total_nbytes() / 4096 + 1;
+    status.f_files = fs.tree.total_files();
+    status.f_namemax = 255;
+    status.f_flag = ST_RDONLY;
+    fuse_reply_statfs(req, &status);
+  });
+}
+
+using Xattrs = std::vector<std::pair<std::string, std::string>>;
+
+// Names of sources, as many as a reader wants to see.
+std::string source_text(const NamedArray& array) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, array.sources.size()); ++i) {
+    text += (i == 0 ? "" : ";") + array.sources[i]->name();
+  }
+  if (array.sources.size() > kMost) {
+    text += fmt::format(";... ({} in all)", array.sources.size());
+  }
+  return text;
+}
+
+Xattrs xattrs_of(const Target& target) {
+  if (target.is_record || target.node->npy == nullptr) {
+    return {};
+  }
+  const NamedArray& array = target.node->npy->array();
+  return {{"user.npyfs.format", array.format},
+          {"user.npyfs.dtype", array.array->dtype().text()},
+          {"user.npyfs.shape", shape_text(array.array->shape())},
+          {"user.npyfs.records", std::to_string(array.records)},
+          {"user.npyfs.source", source_text(array)}};
+}
+
+// The protocol of both calls: size 0 asks how much there is.
+void reply_xattr(fuse_req_t req, std::string_view value, std::size_t nbytes) {
+  if (nbytes == 0) {
+    fuse_reply_xattr(req, value.size());
+  } else if (nbytes < value.size()) {
+    fuse_reply_err(req, ERANGE);
+  } else {
+    fuse_reply_buf(req, value.data(), value.size());
+  }
+}
+
+void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t nbytes) {
+  guard(req, ino, "read attributes", [&](MountedFs& fs) {
+    for (const auto& [key, value] : xattrs_of(target_of(fs, ino))) {
+      if (key == name) {
+        reply_xattr(req, value, nbytes);
+        return;
+      }
+    }
+    fuse_reply_err(req, ENODATA);
+  });
+}
+
+void on_listxattr(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes) {
+  guard(req, ino, "list attributes", [&](MountedFs& fs) {
+    std::string names;
+    for (const auto& [key, value] : xattrs_of(target_of(fs, ino))) {
+      names += key;
+      names += '\0';
+    }
+    reply_xattr(req, names, nbytes);
+  });
+}
+
+// Numbers are computed, nothing is held for them: there is nothing to forget.
+void on_forget(fuse_req_t req, fuse_ino_t /*ino*/, std::uint64_t /*count*/) {
+  fuse_reply_none(req);
+}
+void on_forget_multi(fuse_req_t req, std::size_t /*count*/, fuse_forget_data* /*forgets*/) {
+  fuse_reply_none(req);
+}
+
+// The mount is read-only, so the kernel refuses writers itself; should it be remounted writable,
+// we do.
+template <typename... Rest>
+void refuse(fuse_req_t req, fuse_ino_t /*ino*/, Rest... /*rest*/) {
+  fuse_reply_err(req, EROFS);
+}
+void refuse_symlink(fuse_req_t req, const char* /*link*/, fuse_ino_t /*ino*/,
+                    const char* /*name*/) {
+  fuse_reply_err(req, EROFS);
+}
+
+fuse_lowlevel_ops make_ops() {
+  fuse_lowlevel_ops ops{};
+  ops.init = on_init;
+  ops.lookup = on_lookup;
+  ops.forget = on_forget;
+  ops.forget_multi = on_forget_multi;
+  ops.getattr = on_getattr;
+  ops.open = on_open;
+  ops.read = on_read;
+  ops.release = on_release;
+  ops.opendir = on_opendir;
+  ops.readdir = on_readdir;
+  ops.readdirplus = on_readdirplus;
+  ops.statfs = on_statfs;
+  ops.getxattr = on_getxattr;
+  ops.listxattr = on_listxattr;
+  ops.setattr = refuse;
+  ops.mknod = refuse;
+  ops.mkdir = refuse;
+  ops.unlink = refuse;
+  ops.rmdir = refuse;
+  ops.symlink = refuse_symlink;
+  ops.rename = refuse;
+  ops.link = refuse;
+  ops.write = refuse;
+  ops.create = refuse;
+  ops.setxattr = refuse;
+  ops.removexattr = refuse;
+  ops.fallocate = refuse;
+  return ops;
+}
+
+}  // namespace
+
+const fuse_lowlevel_ops& fuse_ops() {
+  static const fuse_lowlevel_ops ops = make_ops();
+  return ops;
+}
+
+}  // namespace npyfs

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "fs/npy_file.h"
+
+#include <algorithm>
+
+#include "formats/bytes/npy_header.h"
+
+namespace npyfs {
+
+NpyFile::NpyFile(NamedArray array, std::uint64_t header_align)
+    : array_(std::move(array)),
+      header_(print_npy_header(array_.array->dtype(), array_.array->shape(), false, header_align)) {
+  for (const SourcePtr& source : array_.sources) {
+    mtime_ns_ = std::max(mtime_ns_, source->mtime_ns());
+  }
+}
+
+void NpyFile::plan_read(std::uint64_t offset, std::uint64_t nbytes, Plan& plan) const {
+  const std::uint64_t end =
+      offset < this->nbytes() ? std::min(nbytes, this->nbytes() - offset) + offset : offset;
+  const std::uint64_t header_nbytes = header_.size();
+  if (offset < std::min(end, header_nbytes)) {
+    const std::uint64_t n = std::min(end, header_nbytes) - offset;
+    plan.add_memory(std::as_bytes(std::span(header_)).data() + offset, n);
+    offset += n;
+  }
+  if (offset < end) {
+    array_.array->plan({offset - header_nbytes, end - header_nbytes}, plan);
+  }
+}
+
+void NpyFile::require_unchanged() const {
+  if (!any_source_changed()) {
+    return;
+  }
+  for (const SourcePtr& source : array_.sources) {
+    if (source->changed()) {
+      source->check_unchanged();
+    }
+  }
+}
+
+}  // namespace npyfs

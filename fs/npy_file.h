@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An array as a flat file: header, then data.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "formats/arrays/dataset.h"
+
+namespace npyfs {
+
+// Immutable; any thread.
+class NpyFile {
+ public:
+  NpyFile(NamedArray array, std::uint64_t header_align);
+
+  const NamedArray& array() const { return array_; }
+  std::uint64_t nbytes() const { return header_.size() + array_.array->nbytes(); }
+  std::int64_t mtime_ns() const { return mtime_ns_; }
+
+  // Appends the pieces of [offset, offset + nbytes) of the file, clipped at its end.
+  void plan_read(std::uint64_t offset, std::uint64_t nbytes, Plan& plan) const;
+
+  // Throws kChanged if one of its sources has been found changed.
+  void require_unchanged() const;
+
+ private:
+  NamedArray array_;
+  std::string header_;
+  std::int64_t mtime_ns_ = 0;
+};
+
+}  // namespace npyfs

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files below records/: one for each stored unit of each record. Their names are made when they
+// are asked for, so that a million of them cost no memory.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/bytes/plan.h"
+#include "formats/format.h"
+
+namespace npyfs {
+
+// Any thread. A file is a number: record * units + unit.
+class RecordFiles {
+ public:
+  explicit RecordFiles(std::shared_ptr<const RecordTable> table);
+
+  // As many numbers as there may be files; exists() tells whether one is there.
+  std::uint64_t count() const { return table_->size() * units_; }
+  bool exists(std::uint64_t file) const;
+
+  // "<key>.<extension>", made safe; the n-th record of one key gets "<key>~n".
+  std::string name(std::uint64_t file) const;
+  std::optional<std::uint64_t> find(std::string_view name) const;
+
+  // Stored bytes. A damaged record has the size its format claims, at least 1, so that reading it
+  // is asked for and can be refused.
+  std::uint64_t nbytes(std::uint64_t file) const;
+  void plan_read(std::uint64_t file, ByteRange range, Plan& plan) const;
+
+  std::int64_t mtime_ns() const { return mtime_ns_; }
+  // Throws kChanged if one of the sources has been found changed.
+  void require_unchanged() const;
+  const std::vector<SourcePtr>& sources() const { return sources_; }
+
+ private:
+  const StoredUnit& unit(std::uint64_t file) const { return table_->stored()[file % units_]; }
+  std::string extension(std::uint64_t file) const;
+  std::string key_text(std::uint64_t record) const;
+  int compare_keys(std::uint64_t a, std::uint64_t b) const;
+  int compare_key(std::uint64_t record, std::string_view key) const;
+  const std::vector<std::uint64_t>& order() const;
+  struct Equal {
+    std::uint64_t first, last;  // in order()
+  };
+  Equal equal_range(std::string_view key) const;
+  std::string stem(std::uint64_t record) const;
+  std::string numbered(const std::string& key, std::uint64_t ordinal) const;
+  std::vector<std::uint64_t> find_stem(std::string_view stem) const;
+  void find_key(std::string_view key, std::vector<std::uint64_t>& records) const;
+
+  std::shared_ptr<const RecordTable> table_;
+  std::vector<SourcePtr> sources_;
+  std::uint64_t units_;
+  std::int64_t mtime_ns_ = 0;
+  // Records by key, made at the first question that needs it: 8 bytes a record.
+  mutable std::once_flag order_made_;
+  mutable std::vector<std::uint64_t> order_;
+};
+
+}  // namespace npyfs

@@ -1,0 +1,40 @@
+# shellcheck shell=bash
+#
+# Debian 12 packages npyfs needs, and a function that installs those of them that are missing.
+# Sourced by demo.sh and test.sh.
+
+build_packages=(
+  g++ meson ninja-build pkg-config
+  fuse3 libfuse3-dev libfmt-dev libspdlog-dev libcli11-dev rapidjson-dev libroaring-dev
+  libisal-dev zlib1g-dev
+  python3 python3-numpy  # demo.sh reads the mount with it
+)
+test_packages=(
+  libgtest-dev libgmock-dev
+  attr mount clang-format clang-tidy
+)
+
+# install_missing PACKAGE...: says what it installs; asks nothing. Needs root or sudo only where
+# something is missing.
+install_missing() {
+  local package missing=()
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
+      missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    return 0
+  fi
+  echo "installing: ${missing[*]}"
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    as_root=(sudo)
+    if ! command -v sudo >/dev/null; then
+      echo "these packages are missing, and there is neither root nor sudo to install them" >&2
+      return 1
+    fi
+  fi
+  "${as_root[@]}" apt-get -q -q update </dev/null &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -q -y \
+      --no-install-recommends install "${missing[@]}" </dev/null >/dev/null
+}

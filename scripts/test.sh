@@ -1,0 +1,97 @@
+#!/bin/bash
+#
+# Builds npyfs (installing what is missing) and runs every test.
+#
+#   scripts/test.sh              release build, all tests
+#   scripts/test.sh --sanitize   the tests that need no mount, under address and undefined sanitizers
+#   scripts/test.sh --tidy       clang-tidy over all sources
+#   scripts/test.sh --format     only the check of includes and of formatting
+#   scripts/test.sh --ci         format, release build with warnings as errors, demo.sh, sanitize
+#
+# The last line is "N passed, N failed, N skipped". Exits with 1 if anything failed or nothing ran.
+set -u -o pipefail
+cd "$(dirname "$0")/.." || exit 1
+. scripts/install_deps.sh
+
+junit_logs=()
+
+fail() {
+  echo "$1" >&2
+  /usr/bin/python3 scripts/count_tests.py --failed "$1" "${junit_logs[@]}"
+  exit 1
+}
+
+# set_up FOLDER OPTION...: configures, or changes the options of, a build folder.
+set_up() {
+  local folder=$1
+  shift
+  if [ -f "$folder/build.ninja" ]; then
+    meson configure "$folder" -Dtests=true "$@" || fail "meson configure failed"
+  else
+    meson setup "$folder" -Dtests=true "$@" || fail "meson setup failed"
+  fi
+  ninja -C "$folder" || fail "the build failed"
+}
+
+run_tests() {
+  local folder=$1
+  shift
+  # What an earlier run left must not be counted again.
+  find "$folder" -maxdepth 1 -name '*.xml' -delete
+  meson test -C "$folder" --no-rebuild --num-processes 2 --print-errorlogs "$@"
+  junit_logs+=("$folder/meson-logs")
+}
+
+check_format() {
+  /usr/bin/python3 scripts/check_floors.py || fail "an include points up the floors"
+  find formats fs cli tests -name '*.h' -o -name '*.cc' | sort |
+    xargs clang-format --dry-run -Werror || fail "clang-format would change something"
+}
+
+release() {
+  set_up build "$@"
+  run_tests build
+}
+
+sanitize() {
+  set_up build-asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
+    -Dcpp_args=-fno-sanitize-recover=undefined
+  run_tests build-asan --no-suite mount
+}
+
+demo() {
+  if [ ! -e /dev/fuse ]; then
+    echo "demo skipped: /dev/fuse is missing"
+    return
+  fi
+  scripts/demo.sh </dev/null >build/demo.txt 2>&1 &&
+    grep -q '^memmap float32 (64, 3, 8, 8)$' build/demo.txt || {
+    cat build/demo.txt
+    fail "scripts/demo.sh failed"
+  }
+}
+
+tidy() {
+  set_up build
+  find formats fs cli -name '*.cc' | sort | xargs -P 2 -n 4 clang-tidy --quiet -p build ||
+    fail "clang-tidy found something"
+}
+
+install_missing "${build_packages[@]}" "${test_packages[@]}" || fail "packages are missing"
+case "${1-}" in
+  '') release ;;
+  --sanitize) sanitize ;;
+  --tidy) tidy && exit 0 ;;
+  --format) check_format && exit 0 ;;
+  --ci)
+    check_format
+    release -Dwerror=true
+    demo
+    sanitize
+    ;;
+  *)
+    sed -n '3,10s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac
+/usr/bin/python3 scripts/count_tests.py "${junit_logs[@]}"

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every format must stand, on the files of its reference implementation.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "tests/battery/golden_cases.h"
+#include "tests/support/faulty_pread.h"
+
+namespace npyfs::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kAmpleCache = 64 << 20;
+constexpr std::uint64_t kTinyCache = 16 << 10;
+
+std::uint32_t test_seed() {
+  const char* given = std::getenv("NPYFS_TEST_SEED");
+  return given != nullptr ? static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10))
+                          : std::random_device()();
+}
+
+std::string expected_bytes(const GoldenCase& golden, const std::string& path) {
+  return read_whole_file(golden.expected + "/" + path);
+}
+
+class Battery : public ::testing::TestWithParam<GoldenCase> {
+ protected:
+  void SetUp() override { fs::current_path(GetParam().folder); }
+  void TearDown() override { set_fault(Fault::kNone, 1); }
+
+  static OpenDataset open(std::uint64_t cache_nbytes) {
+    return {GetParam().arguments, cache_nbytes};
+  }
+
+  // Every array of the case, each with the bytes that its file must have.
+  static std::vector<std::pair<const NpyFile*, std::string>> with_expected(
+      const OpenDataset& dataset) {
+    std::vector<std::pair<const NpyFile*, std::string>> all;
+    for (const OpenDataset::File& file : dataset.files()) {
+      if (fs::exists(GetParam().expected + "/" + file.path)) {
+        all.emplace_back(file.npy.get(), expected_bytes(GetParam(), file.path));
+      }
+    }
+    EXPECT_FALSE(all.empty());
+    return all;
+  }
+
+  static std::pair<std::uint64_t, std::uint64_t> random_slice(std::mt19937& random,
+                                                              std::size_t size) {
+    const std::uint64_t offset = random() % (size + 1);
+    // Mostly short, sometimes all there is, sometimes beyond the end.
+    const std::uint64_t most = random() % 4 == 0 ? size + 10 : 700;
+    return {offset, random() % (most + 1)};
+  }
+};
+
+TEST_P(Battery, EqualsGolden) {
+  const OpenDataset dataset = open(kAmpleCache);
+  std::set<std::string> expected;
+  for (const auto& entry : fs::recursive_directory_iterator(GetParam().expected)) {
+    if (entry.path().extension() == ".npy" && entry.path().filename() != "attrs.npy") {
+      expected.insert(fs::relative(entry.path(), GetParam().expected));
+    }
+  }
+  for (const OpenDataset::File& file : dataset.files()) {
+    if (expected.erase(file.path) == 0) {
+      continue;
+    }
+    const std::string bytes = expected_bytes(GetParam(), file.path);
+    EXPECT_EQ(file.npy->nbytes(), bytes.size()) << file.path;
+    EXPECT_TRUE(dataset.read(*file.npy, 0, bytes.size()) == bytes) << file.path;
+  }
+  EXPECT_TRUE(expected.empty()) << *expected.begin() << " is missing";
+}
+
+TEST_P(Battery, AnySliceEqualsTheGoldenSlice) {
+  const std::uint32_t seed = test_seed();
+  SCOPED_TRACE("NPYFS_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  const OpenDataset dataset = open(kTinyCache);
+  for (const auto& [file, bytes] : with_expected(dataset)) {
+    for (int i = 0; i < 200; ++i) {
+      const auto [offset, nbytes] = random_slice(random, bytes.size());
+      ASSERT_TRUE(dataset.read(*file, offset, nbytes) ==
+                  bytes.substr(std::min<std::uint64_t>(offset, bytes.size()), nbytes))
+          << file->array().name << " " << offset << "+" << nbytes;
+    }
+  }
+}
+
+TEST_P(Battery, ShortReadsAndInterruptionsChangeNothing) {
+  const std::uint32_t seed = test_seed();
+  SCOPED_TRACE("NPYFS_TEST_SEED=" + std::to_string(seed));
+  set_fault(Fault::kShort, seed);
+  const OpenDataset dataset = open(kTinyCache);
+  for (const auto& [file, bytes] : with_expected(dataset)) {
+    ASSERT_TRUE(dataset.read(*file, 0, bytes.size()) == bytes) << file->array().name;
+  }
+}
+
+TEST_P(Battery, AFailingDiskIsReportedAndForgotten) {
+  const std::uint32_t seed = test_seed();
+  SCOPED_TRACE("NPYFS_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  const OpenDataset dataset = open(kTinyCache);
+  for (const auto& [file, bytes] : with_expected(dataset)) {
+    for (int i = 0; i < 50; ++i) {
+      const auto [offset, nbytes] = random_slice(random, bytes.size());
+      set_fault(Fault::kIoError, static_cast<std::uint32_t>(random()));
+      try {
+        ASSERT_TRUE(dataset.read(*file, offset, nbytes) ==
+                    bytes.substr(std::min<std::uint64_t>(offset, bytes.size()), nbytes));
+      } catch (const Error& error) {
+        ASSERT_EQ(error.to_errno(), EIO) << error.what();
+        ASSERT_GT(disturbed_calls(), 0U) << error.what();
+      }
+    }
+    set_fault(Fault::kNone, 1);
+    ASSERT_TRUE(dataset.read(*file, 0, bytes.size()) == bytes) << file->array().name;
+  }
+}
+
+TEST_P(Battery, EightReadersAtOnce) {
+  const std::uint32_t seed = test_seed();
+  SCOPED_TRACE("NPYFS_TEST_SEED=" + std::to_string(seed));
+  const OpenDataset dataset = open(kTinyCache);
+  const auto files = with_expected(dataset);
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> readers;
+  for (std::uint32_t reader = 0; reader < 8; ++reader) {
+    readers.emplace_back([&, reader] {
+      std::mt19937 random(seed + reader);
+      for (int i = 0; i < 100; ++i) {
+        const auto& [file, bytes] = files[random() % files.size()];
+        const auto [offset, nbytes] = random_slice(random, bytes.size());
+        wrong += dataset.read(*file, offset, nbytes) !=
+                 bytes.substr(std::min<std::uint64_t>(offset, bytes.size()), nbytes);
+      }
+    });
+  }
+  readers.clear();
+  EXPECT_EQ(wrong, 0);
+}
+
+std::string test_name(const ::testing::TestParamInfo<GoldenCase>& info) {
+  std::string name = info.param.name;
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, Battery, ::testing::ValuesIn(golden_cases()), test_name);
+
+// One small source file, whole and damaged in every way there is.
+struct DamagedFile {
+  std::string path;    // below tests/data
+  std::string prefix;  // "ffrecord:", so that damage to what it is recognised by is damage
+  // Whether every byte of a record is protected by a checksum. Where not, a changed byte may pass.
+  bool checked;
+};
+
+class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
+ protected:
+  void SetUp() override {
+    const fs::path source = fs::path(NPYFS_TEST_DATA) / GetParam().path;
+    folder_ = fs::temp_directory_path() /
+              ("npyfs-battery-" + std::to_string(::getpid()) + "-" + source.filename().string());
+    fs::create_directory(folder_);
+    copy_ = folder_ / source.filename();
+    whole_ = read_whole_file(source);
+    write(whole_);
+    const OpenDataset dataset = open();
+    for (std::uint64_t i = 0; i < dataset.dataset().splits[0].records->size(); ++i) {
+      records_.push_back(dataset.read_record(dataset.dataset().splits[0], i));
+    }
+    ASSERT_FALSE(records_.empty());
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void write(const std::string& bytes) const { std::ofstream(copy_, std::ios::binary) << bytes; }
+  OpenDataset open() const { return {{GetParam().prefix + copy_.string()}, kTinyCache}; }
+
+  enum class Outcome { kRefused, kOpened };
+
+  // Opens the damaged copy; every record of it must be refused, or, if `exact`, be that of the whole
+  // file with its number. Every byte of every array must be there or be refused.
+  Outcome read_damaged(const std::string& what, bool exact) {
+    try {
+      const OpenDataset dataset = open();
+      const Split& split = dataset.dataset().splits[0];
+      for (std::uint64_t i = 0; i < split.records->size(); ++i) {
+        try {
+          const std::string record = dataset.read_record(split, i);
+          if (exact) {
+            EXPECT_LT(i, records_.size()) << what;
+            EXPECT_TRUE(i < records_.size() && record == records_[i]) << what << ", record " << i;
+          }
+        } catch (const Error& error) {
+          EXPECT_EQ(error.kind(), ErrorKind::kCorrupt) << what << ": " << error.what();
+        }
+      }
+      for (const OpenDataset::File& file : dataset.files()) {
+        try {
+          EXPECT_EQ(dataset.read(*file.npy, 0, file.npy->nbytes()).size(), file.npy->nbytes());
+        } catch (const Error& error) {
+          EXPECT_EQ(error.kind(), ErrorKind::kCorrupt) << what << ": " << error.what();
+        }
+      }
+      return Outcome::kOpened;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(copy_.filename().string()), std::string::npos)
+          << what << ": the message names no file: " << error.what();
+      return Outcome::kRefused;
+    }
+  }
+
+  fs::path folder_;
+  fs::path copy_;
+  std::string whole_;
+  std::vector<std::string> records_;
+};
+
+TEST_P(DamageBattery, EveryTruncation) {
+  // All of the first and last 600 bytes, every seventh between.
+  std::size_t refused = 0;
+  for (std::size_t n = 0; n < whole_.size();
+       n += n < 600 || n + 600 > whole_.size() ? 1 : 7) {
+    write(whole_.substr(0, n));
+    refused += read_damaged("cut to " + std::to_string(n) + " bytes", true) == Outcome::kRefused;
+  }
+  EXPECT_GT(refused, 0U);
+}
+
+TEST_P(DamageBattery, EveryFlippedByteOfTheBeginning) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(whole_.size(), 400); ++i) {
+    for (const int mask : {0x01, 0x80, 0xff}) {
+      std::string damaged = whole_;
+      damaged[i] = static_cast<char>(damaged[i] ^ mask);
+      write(damaged);
+      read_damaged("byte " + std::to_string(i) + " ^ " + std::to_string(mask),
+                   GetParam().checked);
+    }
+  }
+}
+
+TEST_P(DamageBattery, RandomDamageAnywhere) {
+  const std::uint32_t seed = test_seed();
+  SCOPED_TRACE("NPYFS_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int i = 0; i < 300; ++i) {
+    std::string damaged = whole_;
+    // One stretch of up to 32 bits: what a CRC-32 is sure to find.
+    const std::size_t at = random() % damaged.size();
+    for (std::size_t k = at; k < std::min(damaged.size(), at + 4); ++k) {
+      damaged[k] = static_cast<char>(random());
+    }
+    write(damaged);
+    read_damaged("4 random bytes at " + std::to_string(at), GetParam().checked);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Formats, DamageBattery,
+    ::testing::Values(DamagedFile{"ffrecord/fixed_f32.ffr", "ffrecord:", true},
+                      DamagedFile{"ffrecord/npy_samples.ffr", "ffrecord:", true},
+                      DamagedFile{"recordio/noidx.rec", "recordio:", false},
+                      DamagedFile{"recordio/magic_noidx.rec", "recordio:", false},
+                      DamagedFile{"tfrecord/raw_varlen.tfrecord", "tfrecord:", true},
+                      DamagedFile{"tfrecord/example_ragged.tfrecord", "tfrecord:", true},
+                      DamagedFile{"tfrecord/example_full_gzip.tfrecord.gz", "tfrecord:", true}),
+    [](const ::testing::TestParamInfo<DamagedFile>& info) {
+      std::string name = info.param.path;
+      std::replace_if(
+          name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+      return name;
+    });
+
+// A row of the table without a file to damage would go untested.
+TEST(DamageBatteryTable, HasEveryFormat) {
+  std::map<std::string, int> files;
+  for (const char* prefix : {"ffrecord", "recordio", "tfrecord"}) {
+    ++files[prefix];
+  }
+  for (const GoldenCase& golden : golden_cases()) {
+    EXPECT_EQ(files.count(golden.name.substr(0, golden.name.find('/'))), 1U) << golden.name;
+  }
+}
+
+}  // namespace
+
+}  // namespace npyfs::testing

@@ -1,0 +1,76 @@
+"""scripts/check_floors.py catches what it must."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "check_floors.py"
+
+
+def check(files):
+    """Exit code and output of the check over a tree of these files."""
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in files.items():
+            path = pathlib.Path(root, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        done = subprocess.run([sys.executable, SCRIPT, root], capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+
+class Floors(unittest.TestCase):
+    def test_our_own_tree_is_clean(self):
+        done = subprocess.run([sys.executable, SCRIPT, ROOT], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_down_is_allowed(self):
+        for path, include in (
+                ("formats/payloads/png.cc", "formats/format.h"),
+                ("formats/tar/tar.cc", "formats/payloads/payload.h"),
+                ("formats/tar/tar.cc", "formats/tar/header.h"),
+                ("formats/registry.cc", "formats/tar/tar.h"),
+                ("formats/arrays/array.cc", "formats/registry.h"),
+                ("fs/fuse_ops.cc", "formats/arrays/array.h"),
+                ("cli/main.cc", "fs/session.h")):
+            with self.subTest(path=path, include=include):
+                self.assertEqual(check({path: f'#include "{include}"\n'}), (0, ""))
+
+    def test_up_is_caught(self):
+        for path, include in (
+                ("formats/bytes/plan.h", "formats/format.h"),
+                ("formats/format.h", "formats/payloads/payload.h"),
+                ("formats/payloads/png.cc", "formats/tar/tar.h"),
+                ("formats/tar/tar.cc", "formats/registry.h"),
+                ("formats/registry.cc", "formats/arrays/array.h"),
+                ("formats/arrays/array.cc", "fs/session.h"),
+                ("fs/session.cc", "cli/options.h"),
+                ("formats/tar/tar.cc", "formats/zarr/zarr.h"),
+                ("formats/tar/tar.cc", "tests/support/bytes.h")):
+            with self.subTest(path=path, include=include):
+                code, said = check({path: f'// a comment\n#include <vector>\n#include "{include}"\n'})
+                self.assertEqual(code, 1)
+                self.assertIn(f"{path}:3: includes {include}", said)
+
+    def test_up_in_angle_brackets_or_with_blanks_is_caught(self):
+        code, _ = check({"formats/bytes/plan.h": "  #  include <fs/session.h>\n"})
+        self.assertEqual(code, 1)
+
+    def test_fuse_and_threads_are_known_in_fs_only(self):
+        for name in ("fuse_lowlevel.h", "fuse3/fuse.h", "fuse.h", "mutex", "thread", "atomic"):
+            with self.subTest(name=name):
+                text = f"#include <{name}>\n"
+                self.assertEqual(check({"fs/a.cc": text})[0], 0)
+                self.assertEqual(check({"formats/arrays/a.cc": text})[0], 1)
+                self.assertEqual(check({"cli/a.cc": text})[0], 1)
+        self.assertEqual(check({"formats/bytes/byte_source.h": "#include <atomic>\n"})[0], 0)
+        self.assertEqual(check({"formats/bytes/byte_source.h": "#include <mutex>\n"})[0], 1)
+
+    def test_an_empty_tree_is_not_a_pass(self):
+        self.assertEqual(check({"README.md": ""})[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
