@@ -16,7 +16,7 @@ constexpr std::uint64_t kMergeGap = 4096;
 constexpr std::uint64_t kMostRunNbytes = std::uint64_t{1} << 20;
 // A record up to this size is read whole with the part that was asked for, to be verified in the
 // same buffer; a larger one is verified on its own first.
-constexpr std::uint64_t kMostWidenNbytes = 256 * 1024;
+constexpr std::uint64_t kMostWidenNbytes = std::uint64_t{256} << 10;
 
 void fill(std::byte* out, const Piece& piece) {
   const std::size_t period = piece.pattern_nbytes;
@@ -61,7 +61,7 @@ bool continues_run(const Piece& before, const Piece& next, std::uint64_t run_beg
 
 std::byte* Scratch::take(std::size_t nbytes) {
   if (buffers_.empty() || buffers_.back().capacity - buffers_.back().used < nbytes) {
-    constexpr std::size_t kSmallest = 256 * 1024;
+    constexpr std::size_t kSmallest = std::size_t{256} << 10;
     const std::size_t capacity = std::max(nbytes, kSmallest);
     buffers_.push_back({std::make_unique_for_overwrite<std::byte[]>(capacity), capacity, 0});
   }

@@ -162,7 +162,7 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
       file->direct_io = 1;
       file->fh = reinterpret_cast<std::uint64_t>(text.get());
       if (fuse_reply_open(req, file) == 0) {
-        text.release();  // on_release takes it back
+        static_cast<void>(text.release());  // on_release takes it back
       }
       return;
     }
@@ -171,8 +171,13 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
   });
 }
 
+// What on_open put into the handle; null for files that need none.
+std::string* text_of(const fuse_file_info& file) {
+  return reinterpret_cast<std::string*>(file.fh);  // NOLINT(performance-no-int-to-ptr): FUSE's way
+}
+
 void on_release(fuse_req_t req, fuse_ino_t /*ino*/, fuse_file_info* file) {
-  const std::unique_ptr<std::string> text(reinterpret_cast<std::string*>(file->fh));
+  const std::unique_ptr<std::string> text(text_of(*file));
   fuse_reply_err(req, 0);
 }
 
@@ -196,10 +201,9 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
   guard(req, ino, "read", [&](MountedFs& fs) {
     trace([&] { return fmt::format("read {} {}+{}", fs.tree.path(ino), offset, nbytes); });
     const auto begin = static_cast<std::uint64_t>(offset);
-    if (file->fh != 0) {
-      const auto& text = *reinterpret_cast<const std::string*>(file->fh);
-      const std::size_t at = std::min<std::uint64_t>(begin, text.size());
-      fuse_reply_buf(req, text.data() + at, std::min(nbytes, text.size() - at));
+    if (const std::string* text = text_of(*file)) {
+      const std::size_t at = std::min<std::uint64_t>(begin, text->size());
+      fuse_reply_buf(req, text->data() + at, std::min(nbytes, text->size() - at));
       return;
     }
     thread_local Plan plan;

@@ -150,7 +150,7 @@ RecordFiles::Equal RecordFiles::equal_range(std::string_view key) const {
 
 // The name without its extension.
 std::string RecordFiles::stem(std::uint64_t record) const {
-  const std::string key = key_text(record);
+  std::string key = key_text(record);
   if (table_->key_kind() == KeyKind::kNone) {
     return key;
   }
