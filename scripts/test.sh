@@ -54,7 +54,7 @@ release() {
 }
 
 sanitize() {
-  set_up build-asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
+  set_up build-asan -Dbuildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false \
     -Dcpp_args=-fno-sanitize-recover=undefined
   run_tests build-asan --no-suite mount
 }
