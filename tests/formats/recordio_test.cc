@@ -346,6 +346,15 @@ TEST(Recordio, RecordsWithoutAnImageAreLeftOut) {
             (std::vector<std::string>{"", kJpeg, "(damaged)", kJpeg}));
 }
 
+TEST(Recordio, WhatOnlyBeginsLikeAnImageIsPlain) {
+  for (const char* payload : {"\x89PNG, no image", "RIFFsizeWAVEfmt "}) {
+    const Opened opened = Made(image_record(0, "", 1, payload)).open();
+    EXPECT_EQ(opened.table->fields().size(), 1) << payload;
+  }
+  const Opened opened = Made(image_record(0, "", 1, "RIFFsizeWEBPVP8 ")).open();
+  EXPECT_EQ(opened.table->fields().size(), 3);
+}
+
 TEST(Recordio, LabelCountsMayDiffer) {
   const Made made(image_record(0, "", 7, kJpeg) + image_record(3, "aaaabbbbcccc", 8, kJpeg) +
                   image_record(1, "dddd", 9, kJpeg) + image_record(1, "eeee", 10, kJpeg));
