@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/bytes/crc.h"
 #include "formats/bytes/inflate.h"
+#include "formats/extents.h"
 #include "formats/tfrecord/columns.h"
 #include "formats/tfrecord/example.h"
 #include "formats/tfrecord/feature_rows.h"
@@ -42,11 +42,7 @@ class TfrecordTable : public RecordTable {
   std::uint64_t damaged_count() const override { return records_->damage.size(); }
 
   std::optional<Checksum> checksum(std::uint64_t record) const override {
-    const auto place = records_->payloads[record];
-    const ByteSource* source = records_->source.get();
-    return Checksum{Checksum::Kind::kCrc32cMasked,
-                    {source, place.offset, place.nbytes},
-                    {source, place.offset + place.nbytes, kFooterNbytes}};
+    return records_->checksum(record);
   }
 
  private:
@@ -136,7 +132,7 @@ class Indexer {
       features_.commit(last_record(), payload.begin);
       return;
     }
-    if (payload.nbytes() <= kMaxProbeNbytes && !intact(payload)) {
+    if (payload.nbytes() <= kMaxProbeNbytes && !intact(last_record())) {
       suspects_.push_back(last_record());
       return;
     }
@@ -173,12 +169,12 @@ class Indexer {
           last_record(),
           Error(fault.kind(),
                 fmt::format("{}; record {} is no valid Example, {}", fault.what(), last_record(),
-                            data_intact(*source_, payload.begin, payload.nbytes())
+                            matches(records_->checksum(last_record()))
                                 ? "though its checksum holds: it was written so"
                                 : "nor does its checksum hold: the file is damaged")));
       return;
     }
-    if (features_.surprising() && !intact(payload)) {
+    if (features_.surprising() && !intact(last_record())) {
       features_.discard();
       add_damage(last_record(), checksum_error(last_record()));
       return;
@@ -186,8 +182,8 @@ class Indexer {
     features_.commit(last_record(), payload.begin);
   }
 
-  bool intact(ByteRange payload) const {
-    return !records_->verified || data_intact(*source_, payload.begin, payload.nbytes());
+  bool intact(std::uint64_t record) const {
+    return !records_->verified || matches(records_->checksum(record));
   }
 
   Error checksum_error(std::uint64_t record) const {
