@@ -63,21 +63,21 @@ std::vector<std::uint64_t> find_failing(const RecordTable& table, const DatasetO
   std::vector<std::uint64_t> failing;
   std::string first;
   for (std::uint64_t record = 0; record < table.size(); ++record) {
-    for (const StoredUnit& unit : table.stored()) {
-      if (table.damage(record) != nullptr) {
-        continue;
-      }
-      try {
+    if (table.damage(record) != nullptr) {
+      continue;
+    }
+    try {
+      for (const StoredUnit& unit : table.stored()) {
         options.require_intact(unit.bytes->guard(record));
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kCorrupt) {
-          throw;
-        }
-        if (failing.empty()) {
-          first = error.what();
-        }
-        failing.push_back(record);
       }
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kCorrupt) {
+        throw;
+      }
+      if (failing.empty()) {
+        first = error.what();
+      }
+      failing.push_back(record);
     }
   }
   if (!failing.empty()) {
