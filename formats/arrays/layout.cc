@@ -246,7 +246,8 @@ class FieldLayout {
   void build_padded(RecordItems items) {
     auto lengths = std::make_shared<const std::vector<std::int64_t>>(take_rows());
     std::vector<std::byte> pad = pad_element(choices_.pad_value, found_.dtype, name_);
-    const std::uint64_t most = found_.empty && found_.shape.empty() ? 0 : found_.most_rows;
+    const auto longest = std::max_element(lengths->begin(), lengths->end());
+    const auto most = static_cast<std::uint64_t>(longest != lengths->end() ? *longest : 0);
     result_.arrays.push_back({name_, pad_items(std::move(items), lengths, most, std::move(pad))});
     result_.arrays.push_back({name_ + "_lengths", numbers_array(lengths)});
   }
