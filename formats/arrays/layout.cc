@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "formats/arrays/computed_array.h"
 #include "formats/arrays/record_array.h"
@@ -345,44 +346,84 @@ std::vector<std::byte> element_bytes(T value) {
   return bytes;
 }
 
-// IEEE half of a double that is exact in it or rounds to nearest even.
-std::uint16_t half_bits(double value) {
-  const _Float16 half = static_cast<_Float16>(value);
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, &half, sizeof bits);
-  return bits;
-}
-
-std::vector<std::byte> integer_element(double value, std::int64_t whole, const DType& dtype) {
-  std::vector<std::byte> bytes = element_bytes(whole);
-  const std::uint32_t bits = dtype.itemsize * 8;
-  const bool is_signed = dtype.kind == 'i';
-  const double lowest = is_signed ? -std::ldexp(1.0, static_cast<int>(bits) - 1) : 0.0;
-  const double limit = std::ldexp(1.0, static_cast<int>(is_signed ? bits - 1 : bits));
-  if (value != std::floor(value) || value < lowest || value >= limit) {
+// Where a finite value becomes infinite, the type does not hold it.
+template <typename T>
+std::vector<std::byte> float_element(double value) {
+  const T narrow = static_cast<T>(value);
+  if (std::isinf(static_cast<double>(narrow)) && std::isfinite(value)) {
     return {};
   }
+  return element_bytes(narrow);
+}
+
+// x86's 80 bits, and zeroes behind them.
+std::vector<std::byte> long_double_element(double value) {
+  const long double wide = value;
+  std::vector<std::byte> bytes(16);
+  std::memcpy(bytes.data(), &wide, 10);
+  return bytes;
+}
+
+template <typename T>
+std::optional<T> parse_whole(const std::string& text) {
+  T number{};
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+// `text` as the low 64 bits and the sign of a whole number; also where it is written as a float.
+struct Whole {
+  std::uint64_t bits = 0;
+  bool negative = false;
+};
+std::optional<Whole> parse_integer(const std::string& text) {
+  if (const auto number = parse_whole<std::int64_t>(text)) {
+    return Whole{static_cast<std::uint64_t>(*number), *number < 0};
+  }
+  if (const auto number = parse_whole<std::uint64_t>(text)) {
+    return Whole{*number, false};
+  }
+  // Digits alone were too many for 64 bits, and a double would round them.
+  const bool has_point = text.find_first_of(".eE") != std::string::npos;
+  const auto value = has_point ? parse_whole<double>(text) : std::nullopt;
+  if (!value || *value != std::floor(*value) || *value < -0x1p63 || *value >= 0x1p64) {
+    return std::nullopt;
+  }
+  return *value < 0 ? Whole{static_cast<std::uint64_t>(static_cast<std::int64_t>(*value)), true}
+                    : Whole{static_cast<std::uint64_t>(*value), false};
+}
+
+std::vector<std::byte> integer_element(const std::string& text, const DType& dtype) {
+  const auto whole = parse_integer(text);
+  if (!whole || (whole->negative && dtype.kind != 'i')) {
+    return {};
+  }
+  const unsigned value_bits = dtype.kind == 'b' ? 1 : dtype.itemsize * 8 - (dtype.kind == 'i');
+  const std::uint64_t most = ~std::uint64_t{0} >> (64 - value_bits);
+  // Of a negative number -1 - n, whose bits are n's inverted.
+  if ((whole->negative ? ~whole->bits : whole->bits) > most) {
+    return {};
+  }
+  std::vector<std::byte> bytes = element_bytes(whole->bits);
   bytes.resize(dtype.itemsize);
   return bytes;
 }
 
 std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
                                    const std::string& name) {
-  double value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  std::int64_t whole = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), whole).ec != std::errc()) {
-    whole = static_cast<std::int64_t>(std::clamp(value, -9.2e18, 9.2e18));
-  }
   std::vector<std::byte> bytes;
-  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) {
+  if (dtype.kind == 'i' || dtype.kind == 'u' || dtype.kind == 'b') {
+    bytes = integer_element(text, dtype);
+  } else if (const auto value = parse_whole<double>(text)) {
     if (dtype.kind == 'f') {
-      bytes = dtype.itemsize == 2   ? element_bytes(half_bits(value))
-              : dtype.itemsize == 4 ? element_bytes(static_cast<float>(value))
-                                    : element_bytes(value);
-    } else if (dtype.kind == 'i' || dtype.kind == 'u' || dtype.kind == 'b') {
-      bytes = integer_element(value, whole, dtype);
-    } else if (value == 0) {
+      bytes = dtype.itemsize == 2   ? float_element<_Float16>(*value)
+              : dtype.itemsize == 4 ? float_element<float>(*value)
+              : dtype.itemsize == 8 ? element_bytes(*value)
+                                    : long_double_element(*value);
+    } else if (*value == 0) {
       bytes.resize(dtype.itemsize);
     }
   }
