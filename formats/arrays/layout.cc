@@ -5,11 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstring>
+#include <optional>
 
 #include "formats/arrays/computed_array.h"
+#include "formats/arrays/pad_value.h"
 #include "formats/arrays/record_array.h"
 #include "formats/arrays/survey.h"
 #include "formats/extents.h"
@@ -29,11 +28,6 @@ std::string first_source(const RecordTable& table) {
   const auto sources = table.sources();
   return sources.empty() ? std::string("source") : sources.front()->name();
 }
-
-// The bytes of one element as they lie in the file. Throws kUsage where `text` is no number of
-// this type.
-std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
-                                   const std::string& name);
 
 class FieldLayout {
  public:
@@ -246,7 +240,8 @@ class FieldLayout {
   void build_padded(const RecordItems& items) {
     auto lengths = std::make_shared<const std::vector<std::int64_t>>(take_rows());
     std::vector<std::byte> pad = pad_element(choices_.pad_value, found_.dtype, name_);
-    const std::uint64_t most = found_.empty && found_.shape.empty() ? 0 : found_.most_rows;
+    const auto longest = std::max_element(lengths->begin(), lengths->end());
+    const auto most = static_cast<std::uint64_t>(longest != lengths->end() ? *longest : 0);
     result_.arrays.push_back({name_, pad_items(items, lengths, most, std::move(pad))});
     result_.arrays.push_back({name_ + "_lengths", numbers_array(lengths)});
   }
@@ -335,75 +330,6 @@ std::shared_ptr<const Column> FieldLayout::redeclare(const DType* dtype, const S
     return field_.typed;
   }
   return std::make_shared<ReshapedColumn>(field_.typed, *shape, name_, table_);
-}
-
-template <typename T>
-std::vector<std::byte> element_bytes(T value) {
-  std::vector<std::byte> bytes(sizeof value);
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
-
-// IEEE half: 10 bits behind the leading one, exponents -14 to 15; ties go to the even neighbour.
-std::uint16_t half_bits(double value) {
-  const int sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) {
-    return 0x7e00;
-  }
-  if (magnitude >= 65520) {
-    return static_cast<std::uint16_t>(sign | 0x7c00);
-  }
-  if (magnitude < std::ldexp(1.0, -14)) {
-    return static_cast<std::uint16_t>(sign | static_cast<int>(std::nearbyint(magnitude * 0x1p24)));
-  }
-  // A fraction that rounds up to 2048 carries into the exponent by itself.
-  const int exponent = std::ilogb(magnitude);
-  const int fraction = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
-  return static_cast<std::uint16_t>(sign | (((exponent + 15) << 10) + fraction - 1024));
-}
-
-std::vector<std::byte> integer_element(double value, std::int64_t whole, const DType& dtype) {
-  std::vector<std::byte> bytes = element_bytes(whole);
-  const std::uint32_t bits = dtype.itemsize * 8;
-  const bool is_signed = dtype.kind == 'i';
-  const double lowest = is_signed ? -std::ldexp(1.0, static_cast<int>(bits) - 1) : 0.0;
-  const double limit = std::ldexp(1.0, static_cast<int>(is_signed ? bits - 1 : bits));
-  if (value != std::floor(value) || value < lowest || value >= limit) {
-    return {};
-  }
-  bytes.resize(dtype.itemsize);
-  return bytes;
-}
-
-std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
-                                   const std::string& name) {
-  double value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  std::int64_t whole = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), whole).ec != std::errc()) {
-    whole = static_cast<std::int64_t>(std::clamp(value, -9.2e18, 9.2e18));
-  }
-  std::vector<std::byte> bytes;
-  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) {
-    if (dtype.kind == 'f') {
-      bytes = dtype.itemsize == 2   ? element_bytes(half_bits(value))
-              : dtype.itemsize == 4 ? element_bytes(static_cast<float>(value))
-                                    : element_bytes(value);
-    } else if (dtype.kind == 'i' || dtype.kind == 'u' || dtype.kind == 'b') {
-      bytes = integer_element(value, whole, dtype);
-    } else if (value == 0) {
-      bytes.resize(dtype.itemsize);
-    }
-  }
-  if (bytes.size() != dtype.itemsize) {
-    throw Error(ErrorKind::kUsage, fmt::format("--pad-value {}: {} is {}, which does not hold it",
-                                               text, name, dtype.text()));
-  }
-  if (dtype.text().front() == '>') {
-    std::reverse(bytes.begin(), bytes.end());
-  }
-  return bytes;
 }
 
 }  // namespace

@@ -76,7 +76,6 @@ class Surveyor {
     found_.empty = false;
     found_.dtype = item.dtype;
     found_.shape = item.shape;
-    found_.most_rows = rows_of(item.shape);
   }
 
   void compare(std::uint64_t record, const Item& item) {
@@ -93,7 +92,6 @@ class Surveyor {
     found_.same_rows = found_.same_rows && alike_but_rows(item, found_);
     start_rows(record);
     found_.rows.push_back(rows_of(item.shape));
-    found_.most_rows = std::max(found_.most_rows, rows_of(item.shape));
   }
 
   // The record has the common shape.
@@ -137,7 +135,6 @@ class Surveyor {
       found_.rows[record] = found_.all_alike && found_.absent == 0 ? rows_of(found_.shape)
                             : fits                                 ? *damage.nbytes / row_nbytes
                                                                    : 0;
-      found_.most_rows = std::max(found_.most_rows, found_.rows[record]);
     }
   }
 

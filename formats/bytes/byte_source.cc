@@ -40,12 +40,16 @@ thread_local SourceWatch* innermost_watch = nullptr;
 
 }  // namespace
 
-void ByteSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
-  if (!lies_within(offset, out.size(), nbytes_)) {
+void ByteSource::require_within(std::uint64_t offset, std::uint64_t nbytes) const {
+  if (!lies_within(offset, nbytes, nbytes_)) {
     throw corrupt_at(name_, offset,
-                     fmt::format("{} bytes are needed, {} are there; the file is cut short",
-                                 out.size(), offset < nbytes_ ? nbytes_ - offset : 0));
+                     fmt::format("{} bytes are needed, {} are there; the file is cut short", nbytes,
+                                 offset < nbytes_ ? nbytes_ - offset : 0));
   }
+}
+
+void ByteSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  require_within(offset, out.size());
   if (out.empty()) {
     return;
   }
@@ -176,8 +180,8 @@ std::span<const std::byte> WindowReader::at(std::uint64_t offset, std::size_t nb
   if (!inside) {
     const bool near = offset >= last_offset_ && offset - last_offset_ <= kNear;
     const std::size_t wanted = std::max(nbytes, near ? kWindowNbytes : kProbeNbytes);
-    const std::uint64_t left = offset < source_.nbytes() ? source_.nbytes() - offset : 0;
-    window_.resize(std::max<std::uint64_t>(nbytes, std::min<std::uint64_t>(wanted, left)));
+    source_.require_within(offset, nbytes);
+    window_.resize(std::min<std::uint64_t>(wanted, source_.nbytes() - offset));
     window_offset_ = offset;
     try {
       source_.read_at(offset, window_);

@@ -31,6 +31,9 @@ class ByteSource {
   // Fills `out` with the bytes from `offset` on, completely, or throws: kCorrupt where the range
   // does not lie within nbytes(), kChanged where the source has shrunk since, kIo otherwise.
   void read_at(std::uint64_t offset, std::span<std::byte> out) const;
+  // Throws the kCorrupt of read_at, reading nothing: to be asked before memory is taken for a
+  // length that a file claims.
+  void require_within(std::uint64_t offset, std::uint64_t nbytes) const;
 
   // Throws kChanged once the source is not what it was when it was opened (device, inode, size and
   // mtime of its path); from then on, always. Bytes that were read before a call that returns are
