@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "formats/arrays/damaged_records.h"
 #include "formats/arrays/table_view.h"
 #include "formats/bytes/record_set.h"
 #include "tests/arrays/review_tables.h"
@@ -95,6 +96,26 @@ TEST(ViewsReview, NextIsTheLeastMemberFromThere) {
     const auto expected = model.lower_bound(record);
     ASSERT_EQ(set.next(record), expected == model.end() ? std::nullopt : std::optional(*expected));
   }
+}
+
+TEST(ViewsReview, OnlyTheFirstDamagedRecordsHaveTheirOwnText) {
+  DamagedRecords damaged;
+  EXPECT_EQ(damaged.find(0), nullptr);
+  EXPECT_EQ(damaged.run(3, 10), 7U);
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    damaged.add(2 * i + 1, Error(ErrorKind::kCorrupt, "text " + std::to_string(i)));
+  }
+  damaged.finish();
+  EXPECT_EQ(damaged.find(0), nullptr);
+  EXPECT_EQ(damaged.find(4098), nullptr);
+  EXPECT_STREQ(damaged.find(1)->what(), "text 0");
+  EXPECT_STREQ(damaged.find(2047)->what(), "text 1023");
+  EXPECT_STREQ(damaged.find(5999)->what(),
+               "text 0 (found first; 3000 records are damaged, this is one of them)");
+  EXPECT_EQ(damaged.run(4, 6005), 1U);
+  EXPECT_EQ(damaged.run(6000, 6005), 5U);
+  EXPECT_EQ(damaged.list().size(), 3000U);
+  EXPECT_EQ(damaged.list().back(), 5999U);
 }
 
 }  // namespace
