@@ -118,10 +118,8 @@ class RecordArray : public Array, public ChunkSource {
   // How many items from this one on can be planned as one. A run may not reach over records that
   // were found damaged after the index was made.
   std::uint64_t run_of(std::uint64_t record, const Slot& slot) const {
-    if (!items_.damaged->empty() || slot.item_nbytes == 0) {
-      return 1;
-    }
-    return std::max<std::uint64_t>(1, items_.column->run(record));
+    const std::uint64_t run = slot.item_nbytes > 0 ? items_.column->run(record) : 1;
+    return run > 1 ? std::min(run, items_.damaged->run(record, items_.column->size())) : 1;
   }
 
   void plan_item(std::uint64_t record, const Slot& slot, ByteRange range, Plan& plan) const {
