@@ -54,9 +54,7 @@ class FieldLayout {
     warn_of_damaged();
     describe_nothing();
     build();
-    for (const auto& [record, damage] : found_.damaged) {
-      result_.damaged.push_back(record);
-    }
+    result_.damaged = found_.damaged->list();
     return std::move(result_);
   }
 
@@ -138,13 +136,13 @@ class FieldLayout {
   }
 
   void warn_of_damaged() {
-    if (found_.damaged.empty()) {
+    if (found_.damaged->empty()) {
       return;
     }
-    const Damage& first = found_.damaged.begin()->second;
-    const std::size_t more = found_.damaged.size() - 1;
-    warn_(more > 0 ? fmt::format("{} (and {} more damaged records)", first.error.what(), more)
-                   : std::string(first.error.what()));
+    const Error& first = found_.damaged->first();
+    const std::uint64_t more = found_.damaged->size() - 1;
+    warn_(more > 0 ? fmt::format("{} (and {} more damaged records)", first.what(), more)
+                   : std::string(first.what()));
   }
 
   // No item is there: the shape is what was declared, else that of empty bytes.

@@ -32,9 +32,9 @@ class RecordArray : public Array, public ChunkSource {
     std::uint64_t at = range.begin;
     for (std::uint64_t record = find(at); at < range.end;) {
       const Slot slot = slot_of(record);
-      if (const Damage* damage = damage_of(record)) {
+      if (const Error* damage = items_.damaged->find(record)) {
         const std::uint64_t to = std::min(range.end, slot.end);
-        plan.add_damaged(damage->error, to - at);
+        plan.add_damaged(*damage, to - at);
         at = to;
         ++record;
         continue;
@@ -70,7 +70,7 @@ class RecordArray : public Array, public ChunkSource {
     const std::uint64_t base = slot_of(first).begin;
     for (std::uint64_t record = first; record < last; ++record) {
       const Slot slot = slot_of(record);
-      if (slot.item_nbytes == 0 || damage_of(record) != nullptr ||
+      if (slot.item_nbytes == 0 || items_.damaged->find(record) != nullptr ||
           !items_.column->decoded(record)) {
         continue;
       }
@@ -88,13 +88,7 @@ class RecordArray : public Array, public ChunkSource {
 
  protected:
   RecordArray(RecordItems items, Shape shape)
-      : Array(items.dtype, std::move(shape)), items_(std::move(items)) {
-    for (const auto& [record, damage] : items_.damaged) {
-      damaged_set_.add(record);
-    }
-    damaged_set_.optimize();
-    any_damaged_ = !damaged_set_.empty();
-  }
+      : Array(items.dtype, std::move(shape)), items_(std::move(items)) {}
 
   // To be called by the subclass's constructor, once slot_of() works.
   void find_groups() {
@@ -106,7 +100,7 @@ class RecordArray : public Array, public ChunkSource {
     // there only what `info` prints depends on it.
     for (std::uint64_t record = 0; record < std::min<std::uint64_t>(count, 64) && !decoded_;
          ++record) {
-      decoded_ = damage_of(record) == nullptr && slot_of(record).item_nbytes > 0 &&
+      decoded_ = items_.damaged->find(record) == nullptr && slot_of(record).item_nbytes > 0 &&
                  items_.column->decoded(record);
     }
     const std::uint64_t mean = std::max<std::uint64_t>(1, nbytes() / count);
@@ -121,20 +115,11 @@ class RecordArray : public Array, public ChunkSource {
   void set_pad_value(std::vector<std::byte> value) { pad_value_ = std::move(value); }
 
  private:
-  const Damage* damage_of(std::uint64_t record) const {
-    if (!any_damaged_ || !damaged_set_.contains(record)) {
-      return nullptr;
-    }
-    return &items_.damaged.at(record);
-  }
-
   // How many items from this one on can be planned as one. A run may not reach over records that
   // were found damaged after the index was made.
   std::uint64_t run_of(std::uint64_t record, const Slot& slot) const {
-    if (any_damaged_ || slot.item_nbytes == 0) {
-      return 1;
-    }
-    return std::max<std::uint64_t>(1, items_.column->run(record));
+    const std::uint64_t run = slot.item_nbytes > 0 ? items_.column->run(record) : 1;
+    return run > 1 ? std::min(run, items_.damaged->run(record, items_.column->size())) : 1;
   }
 
   void plan_item(std::uint64_t record, const Slot& slot, ByteRange range, Plan& plan) const {
@@ -157,8 +142,6 @@ class RecordArray : public Array, public ChunkSource {
   }
 
   RecordItems items_;
-  RecordSet damaged_set_;
-  bool any_damaged_ = false;
   bool decoded_ = false;
   std::uint64_t group_records_ = 1;
   std::vector<std::byte> pad_value_{std::byte{0}};

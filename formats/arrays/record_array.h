@@ -5,12 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "formats/arrays/array.h"
-#include "formats/bytes/record_set.h"
+#include "formats/arrays/damaged_records.h"
 #include "formats/format.h"
 
 namespace npyfs {
@@ -27,7 +26,7 @@ struct RecordItems {
   DType dtype;
   // Of one item; axis 0 differs from item to item unless they are stacked.
   Shape item_shape;
-  std::map<std::uint64_t, Damage> damaged;
+  std::shared_ptr<const DamagedRecords> damaged;
 };
 
 // [N, *item_shape].

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "formats/arrays/damaged_records.h"
 #include "formats/format.h"
 
 namespace npyfs {
@@ -31,7 +31,7 @@ struct Survey {
   std::vector<std::uint64_t> rows;
   // Records that cannot be read, with why. They take the common shape, or the rows their size
   // tells.
-  std::map<std::uint64_t, Damage> damaged;
+  std::shared_ptr<const DamagedRecords> damaged;
 };
 
 // Inspects every item, unless the column knows that all are alike. An item that contradicts what

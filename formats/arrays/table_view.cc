@@ -393,18 +393,74 @@ TablePtr concatenate(std::vector<TablePtr> tables) {
   return std::make_shared<ConcatTable>(std::move(tables));
 }
 
+Rows::Rows(std::vector<std::uint64_t> list) : size_(list.size()) {
+  std::uint64_t runs = 0;
+  for (std::uint64_t row = 0; row < size_; ++row) {
+    runs += row == 0 || list[row] != list[row - 1] + 1 ? 1 : 0;
+  }
+  if (2 * runs > size_) {
+    list_ = std::move(list);
+    return;
+  }
+  runs_.reserve(runs);
+  for (std::uint64_t row = 0; row < size_; ++row) {
+    if (row == 0 || list[row] != list[row - 1] + 1) {
+      runs_.push_back({row, list[row]});
+    }
+  }
+}
+
+Rows Rows::without(const std::vector<std::uint64_t>& left_out, std::uint64_t count) {
+  Rows rows;
+  std::uint64_t begin = 0;
+  for (const std::uint64_t record : left_out) {
+    rows.add_run(begin, record - begin);
+    begin = record + 1;
+  }
+  rows.add_run(begin, count - begin);
+  if (2 * rows.runs_.size() > rows.size_) {
+    for (std::uint64_t row = 0; row < rows.size_; ++row) {
+      rows.list_.push_back(rows[row]);
+    }
+    rows.runs_ = {};
+  }
+  rows.list_.shrink_to_fit();
+  rows.runs_.shrink_to_fit();
+  return rows;
+}
+
+void Rows::add_run(std::uint64_t record, std::uint64_t count) {
+  if (count > 0) {
+    runs_.push_back({size_, record});
+    size_ += count;
+  }
+}
+
+std::vector<Rows::Run>::const_iterator Rows::run_at(std::uint64_t row) const {
+  const auto next =
+      std::upper_bound(runs_.begin(), runs_.end(), row,
+                       [](std::uint64_t wanted, const Run& run) { return wanted < run.row; });
+  return next - 1;
+}
+
+std::uint64_t Rows::run(std::uint64_t row) const {
+  if (runs_.empty()) {
+    return 1;
+  }
+  const auto next = run_at(row) + 1;
+  return (next == runs_.end() ? size_ : next->row) - row;
+}
+
 TablePtr select_rows(TablePtr table, Rows rows) {
+  if (rows.size() == table->size() && (rows.size() == 0 || rows.run(0) == rows.size())) {
+    return table;
+  }
   return std::make_shared<SelectedTable>(std::move(table), std::move(rows));
 }
 
 TablePtr leave_out(TablePtr table, const std::vector<std::uint64_t>& left_out) {
-  RecordSet kept;
-  kept.add_range(0, table->size());
-  for (const std::uint64_t record : left_out) {
-    kept.remove(record);
-  }
-  kept.optimize();
-  return select_rows(std::move(table), Rows(std::move(kept)));
+  const std::uint64_t count = table->size();
+  return select_rows(std::move(table), Rows::without(left_out, count));
 }
 
 }  // namespace npyfs

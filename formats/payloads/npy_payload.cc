@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "formats/bytes/npy_header.h"
+#include "formats/damage_list.h"
 #include "formats/extents.h"
 #include "formats/payloads/payload.h"
 
@@ -111,8 +111,7 @@ class NpyColumn : public Column {
     if (const Damage* known = bytes_->damage(record)) {
       return known;
     }
-    const auto found = damage_.find(record);
-    return found != damage_.end() ? &found->second : nullptr;
+    return damage_.find(record);
   }
 
   Shape shape(std::uint64_t record) const {
@@ -158,7 +157,7 @@ class NpyColumn : public Column {
         if (error.kind() != ErrorKind::kCorrupt) {
           throw;
         }
-        damage_.emplace(record, Damage{error, std::nullopt});
+        damage_.add(record, [&] { return Damage{error, std::nullopt}; });
         return;
       }
     }
@@ -213,11 +212,13 @@ class NpyColumn : public Column {
     const Kind& kind = kinds_[kinds_of_[record]];
     const auto data_nbytes = checked_mul(rows_[record], kind.row_nbytes);
     if (!data_nbytes || !lies_within(kind.header_nbytes, *data_nbytes, nbytes)) {
-      Error error = corrupt_at(name, offset,
-                               fmt::format("the .npy file's shape is {} of {}, its record has only "
-                                           "{} bytes; the record is damaged",
-                                           shape_text(shape(record)), kind.dtype.text(), nbytes));
-      damage_.emplace(record, Damage{std::move(error), std::nullopt});
+      damage_.add(record, [&] {
+        return Damage{corrupt_at(name, offset,
+                                 fmt::format("the .npy file's shape is {} of {}, its record has "
+                                             "only {} bytes; the record is damaged",
+                                             shape_text(shape(record)), kind.dtype.text(), nbytes)),
+                      std::nullopt};
+      });
       kinds_of_[record] = kDamaged;
     }
   }
@@ -226,7 +227,7 @@ class NpyColumn : public Column {
   std::vector<Kind> kinds_;
   std::vector<std::uint32_t> kinds_of_;
   std::vector<std::uint64_t> rows_;
-  std::map<std::uint64_t, Damage> damage_;
+  DamageList damage_;
 };
 
 }  // namespace
