@@ -138,7 +138,6 @@ class Surveyor {
       const auto nbytes = damaged_nbytes(record);
       const bool fits = nbytes && row_nbytes > 0 && *nbytes % row_nbytes == 0;
       found_.rows[record] = fits ? *nbytes / row_nbytes : 0;
-      found_.most_rows = std::max(found_.most_rows, found_.rows[record]);
     }
   }
 
