@@ -41,7 +41,9 @@ class TfrecordTable : public RecordTable {
   const std::vector<StoredUnit>& stored() const override { return stored_; }
   std::vector<SourcePtr> sources() const override { return {records_->source}; }
 
-  const Damage* damage(std::uint64_t record) const override { return records_->damage_of(record); }
+  const Damage* damage(std::uint64_t record) const override {
+    return records_->damage.find(record);
+  }
   std::uint64_t damaged_count() const override { return records_->damage.size(); }
 
   std::optional<Checksum> checksum(std::uint64_t record) const override {
@@ -74,8 +76,9 @@ class Indexer {
 
   std::shared_ptr<const RecordTable> run() {
     walk();
-    settle_suspects();
+    settle_cut_record();
     records_->payloads.shrink();
+    records_->damage.shrink();
     std::vector<Field> fields = make_fields();
     return std::make_shared<TfrecordTable>(std::move(records_), std::move(fields));
   }
@@ -153,6 +156,7 @@ class Indexer {
                : features_.has_lists() ? Content::kSequenceExample
                                        : Content::kExample;
     if (is_example) {
+      settle_suspects();
       features_.commit(record, payload.begin);
     }
   }
@@ -191,17 +195,12 @@ class Indexer {
           features_);
     } catch (const WireFault& fault) {
       features_.discard();
-      add_damage(record,
-                 Error(fault.kind(),
-                       fmt::format("{}; record {} is no valid Example, {}", fault.what(), record,
-                                   matches(records_->checksum(record))
-                                       ? "though its checksum holds: it was written so"
-                                       : "nor does its checksum hold: the file is damaged")));
+      add_damage(record, [&] { return malformed_error(record, fault); });
       return;
     }
     if (features_.surprising() && !intact(record)) {
       features_.discard();
-      add_damage(record, checksum_error(record));
+      add_damage(record, [&] { return checksum_error(record); });
       return;
     }
     features_.commit(record, payload.begin);
@@ -219,26 +218,35 @@ class Indexer {
                                   record, place.nbytes));
   }
 
-  // Damaged records before the first good one, and a cut one: now their kind is known. As raw bytes
+  Error malformed_error(std::uint64_t record, const WireFault& fault) const {
+    return {fault.kind(), fmt::format("{}; record {} is no valid Example, {}", fault.what(), record,
+                                      matches(records_->checksum(record))
+                                          ? "though its checksum holds: it was written so"
+                                          : "nor does its checksum hold: the file is damaged")};
+  }
+
+  // Damaged records before the first good one: now that it is known they are Examples. As raw bytes
   // they need no mention, their checksum speaks when they are read.
   void settle_suspects() {
-    const bool raw = content_ == Content::kRaw || content_ == Content::kUnknown;
-    if (!raw) {
-      for (const std::uint64_t record : suspects_) {
-        add_damage(record, checksum_error(record));
-      }
-    }
-    if (records_->cut_record) {
-      Damage damage = *records_->cut;
-      if (!raw) {
-        damage.nbytes.reset();
-      }
-      records_->damage.emplace(*records_->cut_record, std::move(damage));
+    for (const std::uint64_t record : std::exchange(suspects_, {})) {
+      add_damage(record, [&] { return checksum_error(record); });
     }
   }
 
-  void add_damage(std::uint64_t record, const Error& error) {
-    records_->damage.emplace(record, Damage{error, std::nullopt});
+  // Its size says nothing of its features'.
+  void settle_cut_record() {
+    if (records_->cut_record) {
+      const bool raw = content_ == Content::kRaw || content_ == Content::kUnknown;
+      records_->damage.add(*records_->cut_record, [&] {
+        return Damage{records_->cut->error, raw ? records_->cut->nbytes : std::nullopt};
+      });
+    }
+  }
+
+  // `describe` returns the Error.
+  template <typename Describe>
+  void add_damage(std::uint64_t record, const Describe& describe) {
+    records_->damage.add(record, [&] { return Damage{describe(), std::nullopt}; });
   }
 
   void warn(const std::string& text) const {

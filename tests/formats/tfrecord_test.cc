@@ -406,6 +406,18 @@ TEST(Tfrecord, MalformedPayloadsAreDamagedAlone) {
   EXPECT_EQ(opened->values("a", 0).size(), 8U);
 }
 
+// Millions of them must not cost a text each.
+TEST(Tfrecord, OnlyTheFirstMalformedPayloadsAreDescribed) {
+  std::vector<std::string> payloads(3000, "\x01");
+  payloads[0] = example(feature("a", int_list("\x01")));
+  const auto opened = open_bytes(file_of(payloads));
+  EXPECT_EQ(opened->table->damaged_count(), 2999U);
+  EXPECT_THAT(opened->table->damage(1024)->error.what(), HasSubstr("record 1024 is no valid"));
+  EXPECT_EQ(opened->table->damage(1025), opened->table->damage(2999));
+  EXPECT_THAT(opened->table->damage(1025)->error.what(), HasSubstr("record 1 is no valid"));
+  EXPECT_THAT(opened->table->damage(1025)->error.what(), HasSubstr("over 1024 records"));
+}
+
 TEST(Tfrecord, SequenceExamplesGiveTheirListsAsSteps) {
   const auto opened = open_file("sequence_example.tfrecord");
   EXPECT_THAT(opened->names(), ElementsAre("frames", "len", "name", "tokens"));
