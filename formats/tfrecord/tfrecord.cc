@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
 // Where the first records fail, the writer did not know the checksum: the whole file would be read
 // for nothing.
-constexpr std::size_t kMaxSuspects = 16;
+constexpr std::size_t kMaxWrongChecksums = 16;
 
 class TfrecordTable : public RecordTable {
  public:
@@ -136,7 +136,8 @@ class Indexer {
     }
   }
 
-  // The kind of all payloads is that of the first one that is not empty and not damaged.
+  // The kind of all payloads is that of the first one that is not empty, not damaged and not beyond
+  // our limits.
   void detect(std::uint64_t record) {
     const ByteRange payload = payload_of(record);
     if (payload.empty()) {
@@ -144,14 +145,19 @@ class Indexer {
       return;
     }
     if (payload.nbytes() <= kMaxProbeNbytes && !intact(record)) {
-      suspects_.push_back(record);
-      if (suspects_.size() == kMaxSuspects) {
+      suspects_.push_back({record, std::nullopt});
+      if (++wrong_checksums_ == kMaxWrongChecksums) {
         believe_suspects();
       }
       return;
     }
-    const bool is_example = try_parse(payload, MessageKind::kSequenceExample) ||
-                            try_parse(payload, MessageKind::kExample);
+    std::optional<Error> too_large;
+    const bool is_example = try_parse(payload, MessageKind::kSequenceExample, too_large) ||
+                            try_parse(payload, MessageKind::kExample, too_large);
+    if (!is_example && too_large) {
+      suspects_.push_back({record, std::move(too_large)});
+      return;
+    }
     content_ = !is_example             ? Content::kRaw
                : features_.has_lists() ? Content::kSequenceExample
                                        : Content::kExample;
@@ -165,23 +171,28 @@ class Indexer {
   // stay guarded.
   void believe_suspects() {
     checking_ = false;
-    warn_at(suspects_.front(),
+    const auto first = std::find_if(suspects_.begin(), suspects_.end(),
+                                    [](const Suspect& suspect) { return !suspect.too_large; });
+    warn_at(first->record,
             fmt::format("the data of the first {} records does not match its checksums, expected "
                         "it to; the others are looked at when they are read; --verify=never "
                         "reads them all",
-                        kMaxSuspects));
-    for (const std::uint64_t record : std::exchange(suspects_, {})) {
-      take_record(record);
+                        kMaxWrongChecksums));
+    for (const Suspect& suspect : std::exchange(suspects_, {})) {
+      take_record(suspect.record);
     }
   }
 
   // Whether the payload is such a message and has a feature: almost no other bytes do that.
-  bool try_parse(ByteRange payload, MessageKind kind) {
+  bool try_parse(ByteRange payload, MessageKind kind, std::optional<Error>& too_large) {
     features_.discard();
     try {
       parse_example(bytes_, payload, kind, features_);
-    } catch (const WireFault&) {
+    } catch (const WireFault& fault) {
       features_.discard();
+      if (fault.kind() == ErrorKind::kTooLarge) {
+        too_large = fault;
+      }
     }
     return !features_.empty();
   }
@@ -218,18 +229,25 @@ class Indexer {
                                   record, place.nbytes));
   }
 
-  Error malformed_error(std::uint64_t record, const WireFault& fault) const {
+  Error malformed_error(std::uint64_t record, const Error& fault) const {
+    if (fault.kind() == ErrorKind::kTooLarge) {
+      return {fault.kind(), fmt::format("{}; record {} is not shown, --decode x=raw shows all of "
+                                        "them undecoded",
+                                        fault.what(), record)};
+    }
     return {fault.kind(), fmt::format("{}; record {} is no valid Example, {}", fault.what(), record,
                                       matches(records_->checksum(record))
                                           ? "though its checksum holds: it was written so"
                                           : "nor does its checksum hold: the file is damaged")};
   }
 
-  // Damaged records before the first good one: now that it is known they are Examples. As raw bytes
+  // Records before the first good one: now that it is known they are Examples. As raw bytes
   // they need no mention, their checksum speaks when they are read.
   void settle_suspects() {
-    for (const std::uint64_t record : std::exchange(suspects_, {})) {
-      add_damage(record, [&] { return checksum_error(record); });
+    for (const auto& [record, too_large] : std::exchange(suspects_, {})) {
+      add_damage(record, [&] {
+        return too_large ? malformed_error(record, *too_large) : checksum_error(record);
+      });
     }
   }
 
@@ -305,7 +323,14 @@ class Indexer {
   FeatureIndex features_;
   Content content_ = Content::kUnknown;
   bool checking_;  // whether checksums are looked at while the index is made
-  std::vector<std::uint64_t> suspects_;
+  // Records that were not asked what the payloads are: their checksum does not hold, or they are
+  // Examples of too many pieces.
+  struct Suspect {
+    std::uint64_t record;
+    std::optional<Error> too_large;
+  };
+  std::vector<Suspect> suspects_;
+  std::size_t wrong_checksums_ = 0;
 };
 
 std::vector<std::byte> read_plain_head(const ByteSource& source) {
