@@ -177,7 +177,7 @@ void expect_slices(const Array& array, const std::string& expected, std::mt19937
 
 TEST(ArrayReview, AnySliceIsThatOfAPlainModel) {
   const std::uint32_t seed = test_seed();
-  for (std::uint32_t round = 0; round < 60; ++round) {
+  for (std::uint32_t round = 0; round < 30; ++round) {
     SCOPED_TRACE("NPYFS_TEST_SEED=" + std::to_string(seed) + ", round " + std::to_string(round));
     std::mt19937 random(seed + round);
     const Model model(random);
