@@ -8,6 +8,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
 
 #include "formats/arrays/computed_array.h"
 #include "formats/arrays/record_array.h"
@@ -361,38 +364,70 @@ std::uint16_t half_bits(double value) {
   return static_cast<std::uint16_t>(sign | (((exponent + 15) << 10) + fraction - 1024));
 }
 
-std::vector<std::byte> integer_element(double value, std::int64_t whole, const DType& dtype) {
-  std::vector<std::byte> bytes = element_bytes(whole);
-  const std::uint32_t bits = dtype.itemsize * 8;
+// All of `text` as a T. A leading plus is C's, not from_chars's.
+template <typename T>
+std::optional<T> parse_whole(std::string_view text) {
+  text.remove_prefix(text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);
+  T value{};
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
+// Empty where the type does not hold the value.
+std::vector<std::byte> float_element(double value, std::uint32_t itemsize) {
+  switch (itemsize) {
+    case 2:
+      return std::isfinite(value) && std::fabs(value) >= 65520 ? std::vector<std::byte>()
+                                                               : element_bytes(half_bits(value));
+    case 4:
+      return std::isfinite(value) && std::fabs(value) > std::numeric_limits<float>::max()
+                 ? std::vector<std::byte>()
+                 : element_bytes(static_cast<float>(value));
+    case 8:
+      return element_bytes(value);
+    default:
+      return {};
+  }
+}
+
+// The same; `text` is all of a number, which may be written as 1e3 or 5.0.
+std::vector<std::byte> integer_element(const std::string& text, double value, const DType& dtype) {
   const bool is_signed = dtype.kind == 'i';
-  const double lowest = is_signed ? -std::ldexp(1.0, static_cast<int>(bits) - 1) : 0.0;
-  const double limit = std::ldexp(1.0, static_cast<int>(is_signed ? bits - 1 : bits));
-  if (value != std::floor(value) || value < lowest || value >= limit) {
+  const int bits = dtype.kind == 'b' ? 1 : static_cast<int>(dtype.itemsize * 8) - is_signed;
+  const double lowest = is_signed ? -std::ldexp(1.0, bits) : 0.0;
+  if (value != std::floor(value) || value < lowest) {
     return {};
   }
+  std::uint64_t whole = 0;
+  if (const auto exact = parse_whole<std::uint64_t>(text)) {
+    whole = *exact;
+  } else if (const auto negative = parse_whole<std::int64_t>(text)) {
+    whole = static_cast<std::uint64_t>(*negative);
+  } else if (value < std::ldexp(1.0, bits)) {
+    whole = value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))
+                      : static_cast<std::uint64_t>(value);
+  } else {
+    return {};
+  }
+  if (value > 0 && bits < 64 && (whole >> bits) != 0) {
+    return {};
+  }
+  std::vector<std::byte> bytes = element_bytes(whole);
   bytes.resize(dtype.itemsize);
   return bytes;
 }
 
 std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
                                    const std::string& name) {
-  double value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  std::int64_t whole = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), whole).ec != std::errc()) {
-    whole = static_cast<std::int64_t>(std::clamp(value, -9.2e18, 9.2e18));
-  }
   std::vector<std::byte> bytes;
-  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) {
-    if (dtype.kind == 'f') {
-      bytes = dtype.itemsize == 2   ? element_bytes(half_bits(value))
-              : dtype.itemsize == 4 ? element_bytes(static_cast<float>(value))
-                                    : element_bytes(value);
-    } else if (dtype.kind == 'i' || dtype.kind == 'u' || dtype.kind == 'b') {
-      bytes = integer_element(value, whole, dtype);
-    } else if (value == 0) {
-      bytes.resize(dtype.itemsize);
-    }
+  const auto value = parse_whole<double>(text);
+  if (value && *value == 0 && (dtype.kind != 'f' || !std::signbit(*value))) {
+    bytes.resize(dtype.itemsize);
+  } else if (value && dtype.kind == 'f') {
+    bytes = float_element(*value, dtype.itemsize);
+  } else if (value && (dtype.kind == 'i' || dtype.kind == 'u' || dtype.kind == 'b')) {
+    bytes = integer_element(text, *value, dtype);
   }
   if (bytes.size() != dtype.itemsize) {
     throw Error(ErrorKind::kUsage, fmt::format("--pad-value {}: {} is {}, which does not hold it",
