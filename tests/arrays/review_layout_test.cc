@@ -108,6 +108,23 @@ TEST(PadValueReview, ZeroFitsEveryType) {
   EXPECT_EQ(padding("-0.0", "<f4"), packed<float>({-0.0F}));
 }
 
+TEST_F(LayoutReview, ASurveyVerifiesOnlyWhereThatIsWanted) {
+  choices_.dtype.emplace("x", DType::simple("<i4"));
+  choices_.shape.emplace("x", Shape{1});
+  for (const bool verified : {false, true}) {
+    auto table = std::make_shared<MemoryTable>("set");
+    table->add_bytes("x", {"1234", "12345", "1234"});
+    table->state().failing = {1};
+    table->state().verified = verified;
+    if (verified) {
+      EXPECT_EQ(read_all(*lay(table).arrays[0].array), "1234????1234");
+    } else {
+      EXPECT_THAT(refusal(table, ErrorKind::kCorrupt), HasSubstr("record 1 is 5 bytes"));
+      EXPECT_EQ(table->asked().checksums_asked, 0U);
+    }
+  }
+}
+
 // The same text for all but a few, as formats do it.
 class DamagedBytes : public ByteColumn {
  public:
