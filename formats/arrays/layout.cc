@@ -105,13 +105,28 @@ class FieldLayout {
     }
   }
 
+  // The first record that has bytes and, if it is these that tell what all are, matches its
+  // checksum. Where it is large, or many fail, the first is believed.
   std::optional<std::uint64_t> first_with_bytes() const {
-    for (std::uint64_t record = 0; record < field_.bytes->size(); ++record) {
-      if (field_.bytes->damage(record) == nullptr && stored_nbytes(*field_.bytes, record) > 0) {
+    constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
+    constexpr int kMaxFailing = 16;
+    std::optional<std::uint64_t> first;
+    int failing = 0;
+    for (std::uint64_t record = 0; record < field_.bytes->size() && failing < kMaxFailing;
+         ++record) {
+      const std::uint64_t nbytes =
+          field_.bytes->damage(record) == nullptr ? stored_nbytes(*field_.bytes, record) : 0;
+      if (nbytes == 0) {
+        continue;
+      }
+      if (!field_.extension.empty() || nbytes > kMaxProbeNbytes ||
+          !failing_checksum(field_.bytes->guard(record))) {
         return record;
       }
+      first = first.value_or(record);
+      ++failing;
     }
-    return std::nullopt;
+    return first;
   }
 
   // A field of known type may be given another shape of as many elements.

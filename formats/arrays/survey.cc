@@ -57,8 +57,8 @@ class Surveyor {
       column_.inspect(record, item);
     } catch (const Error& error) {
       const auto checksum =
-          error.kind() == ErrorKind::kCorrupt ? table_.checksum(record) : std::nullopt;
-      if (!checksum || matches(*checksum)) {
+          error.kind() == ErrorKind::kCorrupt ? failing_checksum(guard(record)) : std::nullopt;
+      if (!checksum) {
         throw;
       }
       add_damaged(record, checksum_error(record, checksum->payload));
@@ -74,6 +74,16 @@ class Surveyor {
     } else {
       compare(record, item);
     }
+  }
+
+  // That of the record's stored bytes: a column of known type has none to ask for.
+  Guard guard(std::uint64_t record) const {
+    for (const StoredUnit& unit : table_.stored()) {
+      if (const Guard guard = unit.bytes->guard(record); guard.table != nullptr) {
+        return guard;
+      }
+    }
+    return {};
   }
 
   void take_first(const Item& item) {
@@ -168,6 +178,11 @@ class Surveyor {
 };
 
 }  // namespace
+
+std::optional<Checksum> failing_checksum(const Guard& guard) {
+  const auto checksum = guard.table != nullptr ? guard.table->checksum(guard.first) : std::nullopt;
+  return checksum && !matches(*checksum) ? checksum : std::nullopt;
+}
 
 Survey survey(const Column& column, const RecordTable& table) {
   return Surveyor(column, table).look();

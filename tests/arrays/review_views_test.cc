@@ -118,6 +118,40 @@ TEST(ViewsReview, OnlyTheFirstDamagedRecordsHaveTheirOwnText) {
   EXPECT_EQ(damaged.list().back(), 5999U);
 }
 
+TEST(ViewsReview, ManyShardsOfManyFieldsAreLookedThroughOnce) {
+  constexpr std::uint64_t kShards = 40;
+  constexpr std::uint64_t kFields = 50;
+  std::vector<std::shared_ptr<MemoryTable>> shards;
+  for (std::uint64_t shard = 0; shard < kShards; ++shard) {
+    auto table = std::make_shared<MemoryTable>("shard", 1);
+    for (std::uint64_t field = 0; field < kFields; ++field) {
+      // Each shard lacks one, and has them in another order.
+      const std::uint64_t name = (field + shard) % kFields;
+      if (field > 0) {
+        const std::vector<MemoryItem> item = {{{}, std::string(1, static_cast<char>(name))}};
+        table->add_typed("f" + std::to_string(name), std::make_shared<MemoryColumn>("|u1", item));
+      }
+    }
+    shards.push_back(table);
+  }
+  const TablePtr all = concatenate({shards.begin(), shards.end()});
+  std::uint64_t asked = 0;
+  for (const auto& shard : shards) {
+    asked += shard->asked().fields_asked;
+  }
+  EXPECT_LE(asked, 4 * kShards);
+  ASSERT_EQ(all->fields().size(), kFields);
+  for (const Field& field : all->fields()) {
+    const auto name = static_cast<std::uint64_t>(std::stoi(field.name.substr(1)));
+    EXPECT_EQ(field.bytes, nullptr);
+    for (std::uint64_t shard = 0; shard < kShards; ++shard) {
+      Item item;
+      field.typed->inspect(shard, item);
+      ASSERT_EQ(item.present, name != shard % kFields) << field.name << " of " << shard;
+    }
+  }
+}
+
 }  // namespace
 
 }  // namespace npyfs::testing
