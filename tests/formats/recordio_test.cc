@@ -159,6 +159,42 @@ TEST(Recordio, APayloadOfNothingButTheMagic) {
             (std::vector<std::string>{"\x0a\x23\xd7\xce", "next"}));
 }
 
+// A record of `count` parts: the payload is count - 1 magics.
+std::string record_of_parts(std::size_t count) {
+  std::string bytes = part(1, "");
+  for (std::size_t i = 2; i < count; ++i) {
+    bytes += part(2, "");
+  }
+  return bytes + part(3, "");
+}
+
+TEST(Recordio, ARecordOfTooManyPartsIsDamagedAlone) {
+  const std::string most = record_of_parts(65536);
+  const std::string more = record_of_parts(65537);
+  const std::string offsets = "0\t0\n1\t12\n2\t" + std::to_string(12 + more.size()) + "\n3\t" +
+                              std::to_string(12 + more.size() + most.size()) + "\n";
+  const Made made[] = {
+      Made(part(0, "one") + more + most + part(0, "end")),
+      Made(part(0, "one") + more + most + part(0, "end"), offsets),
+  };
+  for (const Made& file : made) {
+    const Opened opened = file.open();
+    ASSERT_EQ(opened.table->size(), 4);
+    EXPECT_EQ(damaged(*opened.table), (std::vector<std::uint64_t>{1}));
+    const Damage& damage = *opened.table->damage(1);
+    EXPECT_EQ(damage.error.kind(), ErrorKind::kTooLarge);
+    EXPECT_EQ(damage.nbytes, 65536 * 4);
+    EXPECT_EQ(damage.error.what(), file.path() +
+                                       " at byte 12: the number of parts of the record is 65537, "
+                                       "expected at most 65536; the record is not shown");
+    EXPECT_EQ(read_record(*opened.table, 2).size(), 65535 * 4);
+    EXPECT_EQ(read_record(*opened.table, 3), "end");
+    EXPECT_TRUE(opened.warnings.empty());
+  }
+  // Not even the first one stops the walk.
+  EXPECT_EQ(Made(more + part(0, "end")).open().table->size(), 2);
+}
+
 TEST(Recordio, APartOfOddLengthDoesNotMisalign) {
   const Opened opened = open("bad/odd_length_first_part.rec");
   EXPECT_EQ(read_record(*opened.table, 0),
