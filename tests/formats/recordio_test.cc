@@ -440,6 +440,15 @@ TEST(Recordio, ADamagedImageRecordHasNoLabel) {
   EXPECT_EQ(static_cast<int>(*plan.pieces()[0].memory), 9);
 }
 
+TEST(Recordio, ACutImageRecordHasNoSize) {
+  std::string bytes = image_record(2, "aaaabbbb", 7, kJpeg);
+  const std::size_t first = bytes.size();
+  bytes += image_record(1, "cccc", 8, kJpeg);
+  bytes.resize(bytes.size() - 4);
+  const Made made(bytes, "0\t0\n1\t" + std::to_string(first) + "\n");
+  EXPECT_EQ(made.open().table->damage(1)->nbytes, std::nullopt);
+}
+
 TEST(IdxPath, IsNextToTheFile) {
   EXPECT_EQ(idx_path("a/train.rec"), "a/train.idx");
   EXPECT_EQ(idx_path("a.b/train"), "a.b/train.idx");
