@@ -713,6 +713,28 @@ TEST(TfrecordBad, AFeatureOfTooManyPiecesIsItsRecordsDamage) {
   EXPECT_EQ(steps->item("s", 0).shape, Shape{70000});
 }
 
+TEST(TfrecordBad, LongNamesAreLimitedAllTogether) {
+  const auto entry = [](int i) {
+    std::string name = std::to_string(i);
+    name.resize(65536, 'n');
+    return long_sub(1, long_sub(1, name) + sub(2, int_list("\x01")));
+  };
+  std::vector<std::string> payloads;
+  for (int i = 0; i < 257; ++i) {
+    payloads.push_back(long_sub(1, entry(i)));
+  }
+  try {
+    open_bytes(file_of(payloads));
+    FAIL() << "16 MiB of names were taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kTooLarge);
+    EXPECT_THAT(error.what(), HasSubstr("257 feature names of 16842752 bytes in all and more, "
+                                        "expected at most 65536 of 16777216 bytes"));
+  }
+  payloads.pop_back();
+  EXPECT_THAT(open_bytes(file_of(payloads))->names(), SizeIs(256));
+}
+
 // Reads all that can be read; damage must come as Error.
 void read_all(const Opened& opened) {
   for (std::uint64_t record = 0; record < opened.table->size(); ++record) {
