@@ -36,9 +36,9 @@ struct InflateOptions {
   bool content_is_checked = false;
   std::function<void(const std::string& text)> warn;
   // Decoded bytes from one access point to the next. Doubles, dropping every other point, whenever
-  // the points would need more memory than the budget: so many bytes for each GiB decoded, and
-  // never more than the other number. A data set of many files thus needs in all about a 248th of
-  // what it decodes to: a whole window (32 KiB, deflated at most 33) for every 8 MiB.
+  // the points would need more memory than `budget_nbytes_per_gib` for each GiB decoded, or than
+  // `budget_nbytes`. A whole window (32 KiB, deflated at most 33) every 8 MiB is within the budget:
+  // however many files a data set has, their points take in all a 248th of what it decodes to.
   std::uint64_t span_nbytes = std::uint64_t{1} << 20;
   std::uint64_t budget_nbytes_per_gib = std::uint64_t{128 * 33} << 10;
   std::uint64_t budget_nbytes = std::uint64_t{16} << 20;
