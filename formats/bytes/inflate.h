@@ -40,7 +40,7 @@ struct InflateOptions {
   // `budget_nbytes`. A whole window (32 KiB, deflated at most 33) every 8 MiB is within the budget:
   // however many files a data set has, their points take in all a 248th of what it decodes to.
   std::uint64_t span_nbytes = std::uint64_t{1} << 20;
-  std::uint64_t budget_nbytes_per_gib = std::uint64_t{128 * 33} << 10;
+  std::uint64_t budget_nbytes_per_gib = std::uint64_t{4224} << 10;
   std::uint64_t budget_nbytes = std::uint64_t{16} << 20;
   // Decoded bytes in a cached chunk: as the span, but at most this.
   std::uint64_t chunk_nbytes = std::uint64_t{4} << 20;

@@ -118,7 +118,7 @@ InflateOptions with_span(std::uint64_t span_nbytes) {
 
 InflateOptions small_span() { return with_span(20000); }
 
-std::string what_of(const ByteVector& stream, InflateOptions options = small_span()) {
+std::string what_of(const ByteVector& stream, const InflateOptions& options = small_span()) {
   OneChunkCache cache;
   try {
     open_inflated(memory(stream), cache, options);

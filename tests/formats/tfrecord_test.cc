@@ -152,7 +152,7 @@ struct Options {
   std::map<std::string, std::string> decode = {};
 };
 
-std::unique_ptr<Opened> open_source(SourcePtr source, const Options& options = {}) {
+std::unique_ptr<Opened> open_source(const SourcePtr& source, const Options& options = {}) {
   auto opened = std::make_unique<Opened>();
   OpenContext context;
   context.permissive = options.permissive;
@@ -651,6 +651,7 @@ TEST(TfrecordBad, NestedGroupsAndManyNamesAreLimited) {
   EXPECT_EQ(open_bytes(file_of({good, nested}))->table->damaged_count(), 0U);
 
   std::vector<std::string> payloads;
+  payloads.reserve(65537);
   for (int i = 0; i < 65537; ++i) {
     payloads.push_back(example(feature(std::to_string(i), int_list("\x01"))));
   }
@@ -720,6 +721,7 @@ TEST(TfrecordBad, LongNamesAreLimitedAllTogether) {
     return long_sub(1, long_sub(1, name) + sub(2, int_list("\x01")));
   };
   std::vector<std::string> payloads;
+  payloads.reserve(257);
   for (int i = 0; i < 257; ++i) {
     payloads.push_back(long_sub(1, entry(i)));
   }
