@@ -18,8 +18,9 @@ namespace {
 
 Error damage_error(const ByteSource& source, const FramedRecord::Fault& fault) {
   if (fault.too_many_parts) {
+    // Not kTooLarge: readers get EIO, as of any damage.
     return {
-        ErrorKind::kTooLarge,
+        ErrorKind::kUnsupported,
         corrupt_at(source.name(), fault.offset, fault.text + "; the record is not shown").what()};
   }
   return corrupt_at(source.name(), fault.offset, fault.text + "; the file is damaged or cut short");

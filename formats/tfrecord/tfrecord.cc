@@ -231,9 +231,11 @@ class Indexer {
 
   Error malformed_error(std::uint64_t record, const Error& fault) const {
     if (fault.kind() == ErrorKind::kTooLarge) {
-      return {fault.kind(), fmt::format("{}; record {} is not shown, --decode x=raw shows all of "
-                                        "them undecoded",
-                                        fault.what(), record)};
+      // Readers get EIO, as of any damage.
+      return {ErrorKind::kUnsupported,
+              fmt::format("{}; record {} is not shown, --decode x=raw shows all of "
+                          "them undecoded",
+                          fault.what(), record)};
     }
     return {fault.kind(), fmt::format("{}; record {} is no valid Example, {}", fault.what(), record,
                                       matches(records_->checksum(record))

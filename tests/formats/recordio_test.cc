@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <optional>
 
 #include "formats/recordio/idx_file.h"
@@ -182,7 +183,7 @@ TEST(Recordio, ARecordOfTooManyPartsIsDamagedAlone) {
     ASSERT_EQ(opened.table->size(), 4);
     EXPECT_EQ(damaged(*opened.table), (std::vector<std::uint64_t>{1}));
     const Damage& damage = *opened.table->damage(1);
-    EXPECT_EQ(damage.error.kind(), ErrorKind::kTooLarge);
+    EXPECT_EQ(damage.error.to_errno(), EIO);
     EXPECT_EQ(damage.nbytes, 65536 * 4);
     EXPECT_EQ(damage.error.what(), file.path() +
                                        " at byte 12: the number of parts of the record is 65537, "
