@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "formats/bytes/error.h"
 #include "formats/bytes/value.h"
 
 namespace npyfs {
@@ -119,7 +120,7 @@ std::string Tree::path(Ino ino) const {
        node = nodes_[node->parent - kRoot].get()) {
     path.insert(0, path.empty() ? node->name : node->name + "/");
   }
-  return path.empty() ? "/" : path;
+  return path.empty() ? "/" : printable(path);
 }
 
 }  // namespace npyfs

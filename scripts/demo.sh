@@ -12,8 +12,8 @@ install_missing "${build_packages[@]}"
 if [ ! -f "$here/build/build.ninja" ]; then
   meson setup "$here/build" "$here" -Dtests=false >/dev/null
 fi
-echo "building"
-meson compile -C "$here/build" npyfs >/dev/null
+echo "building (a minute or two)"
+meson compile -C "$here/build" npyfs
 
 if [ $# -eq 0 ]; then
   cd "$here"

@@ -63,21 +63,21 @@ std::vector<std::uint64_t> find_failing(const RecordTable& table, const DatasetO
   std::vector<std::uint64_t> failing;
   std::string first;
   for (std::uint64_t record = 0; record < table.size(); ++record) {
-    for (const StoredUnit& unit : table.stored()) {
-      if (table.damage(record) != nullptr) {
-        continue;
-      }
-      try {
+    if (table.damage(record) != nullptr) {
+      continue;
+    }
+    try {
+      for (const StoredUnit& unit : table.stored()) {
         options.require_intact(unit.bytes->guard(record));
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kCorrupt) {
-          throw;
-        }
-        if (failing.empty()) {
-          first = error.what();
-        }
-        failing.push_back(record);
       }
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kCorrupt) {
+        throw;
+      }
+      if (failing.empty()) {
+        first = error.what();
+      }
+      failing.push_back(record);
     }
   }
   if (!failing.empty()) {
@@ -110,31 +110,59 @@ class SplitBuilder {
   const std::set<std::string>& names_seen() const { return names_seen_; }
 
  private:
+  // Members joined row by row lose the same rows, or those behind would no longer belong together.
   void leave_out_known_damage() {
-    for (Member& member : members_) {
-      std::vector<std::uint64_t> bad;
-      if (options_.verify == Verify::kMount && options_.require_intact) {
-        bad = find_failing(*member.table, options_, warn_);
-      }
-      if (!options_.permissive) {
-        continue;
-      }
-      if (member.table->damaged_count() > 0) {
-        const std::size_t failing = bad.size();
-        for (std::uint64_t record = 0; record < member.table->size(); ++record) {
-          if (const Damage* damage = member.table->damage(record)) {
-            if (bad.size() == failing) {
-              warn_(fmt::format("{}; left out ({} records)", damage->error.what(),
-                                member.table->damaged_count()));
-            }
-            bad.push_back(record);
-          }
+    std::vector<std::vector<std::uint64_t>> bad;
+    for (const Member& member : members_) {
+      bad.push_back(find_bad(member));
+    }
+    if (!options_.permissive) {
+      return;
+    }
+    std::vector<std::uint64_t> bad_rows;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (joined_by_row(i)) {
+        if (members_[i].table->size() != members_[0].table->size()) {
+          return;  // which join_members refuses
         }
-      }
-      if (!bad.empty()) {
-        member.table = leave_out(member.table, bad);
+        bad_rows.insert(bad_rows.end(), bad[i].begin(), bad[i].end());
       }
     }
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      const auto& left_out = joined_by_row(i) ? bad_rows : bad[i];
+      if (!left_out.empty()) {
+        members_[i].table = leave_out(members_[i].table, left_out);
+      }
+    }
+  }
+
+  // Whether the member's rows are those of the first by their number, see join_rows.
+  bool joined_by_row(std::size_t i) const {
+    return i == 0 || members_[0].table->key_kind() == KeyKind::kNone ||
+           members_[i].table->key_kind() == KeyKind::kNone;
+  }
+
+  // Records known to be bad, as far as they may have to be left out.
+  std::vector<std::uint64_t> find_bad(const Member& member) const {
+    const RecordTable& table = *member.table;
+    std::vector<std::uint64_t> bad;
+    if (options_.verify == Verify::kMount && options_.require_intact) {
+      bad = find_failing(table, options_, warn_);
+    }
+    if (!options_.permissive || table.damaged_count() == 0) {
+      return bad;
+    }
+    const std::size_t failing = bad.size();
+    for (std::uint64_t record = 0; record < table.size(); ++record) {
+      if (const Damage* damage = table.damage(record)) {
+        if (bad.size() == failing) {
+          warn_(fmt::format("{}; left out ({} records)", damage->error.what(),
+                            table.damaged_count()));
+        }
+        bad.push_back(record);
+      }
+    }
+    return bad;
   }
 
   // Every member gets the rows of the first, in its order.

@@ -5,14 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <optional>
-#include <string_view>
 
 #include "formats/arrays/computed_array.h"
+#include "formats/arrays/pad_value.h"
 #include "formats/arrays/record_array.h"
 #include "formats/arrays/survey.h"
 #include "formats/extents.h"
@@ -32,11 +28,6 @@ std::string first_source(const RecordTable& table) {
   const auto sources = table.sources();
   return sources.empty() ? std::string("source") : sources.front()->name();
 }
-
-// The bytes of one element as they lie in the file. Throws kUsage where `text` is no number of
-// this type.
-std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
-                                   const std::string& name);
 
 class FieldLayout {
  public:
@@ -262,7 +253,8 @@ class FieldLayout {
   void build_padded(const RecordItems& items) {
     auto lengths = std::make_shared<const std::vector<std::int64_t>>(take_rows());
     std::vector<std::byte> pad = pad_element(choices_.pad_value, found_.dtype, name_);
-    const std::uint64_t most = found_.empty && found_.shape.empty() ? 0 : found_.most_rows;
+    const auto longest = std::max_element(lengths->begin(), lengths->end());
+    const auto most = static_cast<std::uint64_t>(longest != lengths->end() ? *longest : 0);
     result_.arrays.push_back({name_, pad_items(items, lengths, most, std::move(pad))});
     result_.arrays.push_back({name_ + "_lengths", numbers_array(lengths)});
   }
@@ -351,107 +343,6 @@ std::shared_ptr<const Column> FieldLayout::redeclare(const DType* dtype, const S
     return field_.typed;
   }
   return std::make_shared<ReshapedColumn>(field_.typed, *shape, name_, table_);
-}
-
-template <typename T>
-std::vector<std::byte> element_bytes(T value) {
-  std::vector<std::byte> bytes(sizeof value);
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
-
-// IEEE half: 10 bits behind the leading one, exponents -14 to 15; ties go to the even neighbour.
-std::uint16_t half_bits(double value) {
-  const int sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) {
-    return 0x7e00;
-  }
-  if (magnitude >= 65520) {
-    return static_cast<std::uint16_t>(sign | 0x7c00);
-  }
-  if (magnitude < std::ldexp(1.0, -14)) {
-    return static_cast<std::uint16_t>(sign | static_cast<int>(std::nearbyint(magnitude * 0x1p24)));
-  }
-  // A fraction that rounds up to 2048 carries into the exponent by itself.
-  const int exponent = std::ilogb(magnitude);
-  const int fraction = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
-  return static_cast<std::uint16_t>(sign | (((exponent + 15) << 10) + fraction - 1024));
-}
-
-// All of `text` as a T. A leading plus is C's, not from_chars's.
-template <typename T>
-std::optional<T> parse_whole(std::string_view text) {
-  text.remove_prefix(text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);
-  T value{};
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-  return whole ? std::optional(value) : std::nullopt;
-}
-
-// Empty where the type does not hold the value.
-std::vector<std::byte> float_element(double value, std::uint32_t itemsize) {
-  switch (itemsize) {
-    case 2:
-      return std::isfinite(value) && std::fabs(value) >= 65520 ? std::vector<std::byte>()
-                                                               : element_bytes(half_bits(value));
-    case 4:
-      return std::isfinite(value) && std::fabs(value) > std::numeric_limits<float>::max()
-                 ? std::vector<std::byte>()
-                 : element_bytes(static_cast<float>(value));
-    case 8:
-      return element_bytes(value);
-    default:
-      return {};
-  }
-}
-
-// The same; `text` is all of a number, which may be written as 1e3 or 5.0.
-std::vector<std::byte> integer_element(const std::string& text, double value, const DType& dtype) {
-  const bool is_signed = dtype.kind == 'i';
-  const int bits = dtype.kind == 'b' ? 1 : static_cast<int>(dtype.itemsize * 8) - is_signed;
-  const double lowest = is_signed ? -std::ldexp(1.0, bits) : 0.0;
-  if (value != std::floor(value) || value < lowest) {
-    return {};
-  }
-  std::uint64_t whole = 0;
-  if (const auto exact = parse_whole<std::uint64_t>(text)) {
-    whole = *exact;
-  } else if (const auto negative = parse_whole<std::int64_t>(text)) {
-    whole = static_cast<std::uint64_t>(*negative);
-  } else if (value < std::ldexp(1.0, bits)) {
-    whole = value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))
-                      : static_cast<std::uint64_t>(value);
-  } else {
-    return {};
-  }
-  if (value > 0 && bits < 64 && (whole >> bits) != 0) {
-    return {};
-  }
-  std::vector<std::byte> bytes = element_bytes(whole);
-  bytes.resize(dtype.itemsize);
-  return bytes;
-}
-
-std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
-                                   const std::string& name) {
-  std::vector<std::byte> bytes;
-  const auto value = parse_whole<double>(text);
-  if (value && *value == 0 && (dtype.kind != 'f' || !std::signbit(*value))) {
-    bytes.resize(dtype.itemsize);
-  } else if (value && dtype.kind == 'f') {
-    bytes = float_element(*value, dtype.itemsize);
-  } else if (value && (dtype.kind == 'i' || dtype.kind == 'u' || dtype.kind == 'b')) {
-    bytes = integer_element(text, *value, dtype);
-  }
-  if (bytes.size() != dtype.itemsize) {
-    throw Error(ErrorKind::kUsage, fmt::format("--pad-value {}: {} is {}, which does not hold it",
-                                               text, name, dtype.text()));
-  }
-  if (dtype.text().front() == '>') {
-    std::reverse(bytes.begin(), bytes.end());
-  }
-  return bytes;
 }
 
 }  // namespace

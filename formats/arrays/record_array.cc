@@ -41,7 +41,7 @@ class RecordArray : public Array, public ChunkSource {
     }
     std::uint64_t at = range.begin;
     Group group;
-    for (std::uint64_t record = find(at); at < range.end;) {
+    for (std::uint64_t record = find(at); at < range.end && !plan.full();) {
       const Slot slot = slot_of(record);
       if (const Error* damage = items_.damaged->find(record)) {
         const std::uint64_t to = std::min(range.end, slot.end);

@@ -90,7 +90,6 @@ class Surveyor {
     found_.empty = false;
     found_.dtype = item.dtype;
     found_.shape = item.shape;
-    found_.most_rows = rows_of(item.shape);
   }
 
   void compare(std::uint64_t record, const Item& item) {
@@ -107,7 +106,6 @@ class Surveyor {
     found_.same_rows = found_.same_rows && alike_but_rows(item, found_);
     start_rows(record);
     found_.rows.push_back(rows_of(item.shape));
-    found_.most_rows = std::max(found_.most_rows, rows_of(item.shape));
   }
 
   // The record has the common shape.
@@ -150,7 +148,6 @@ class Surveyor {
       const auto nbytes = damaged_nbytes(record);
       const bool fits = nbytes && row_nbytes > 0 && *nbytes % row_nbytes == 0;
       found_.rows[record] = fits ? *nbytes / row_nbytes : 0;
-      found_.most_rows = std::max(found_.most_rows, found_.rows[record]);
     }
   }
 

@@ -28,7 +28,6 @@ struct Survey {
 
   std::uint64_t absent = 0;
   std::uint64_t first_absent = 0;
-  std::uint64_t most_rows = 0;
   // Rows (items along axis 0) of each record; empty while all are alike and none is absent.
   std::vector<std::uint64_t> rows;
   // Records that cannot be read, with why. They take the common shape, or the rows their size

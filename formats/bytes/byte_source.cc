@@ -40,12 +40,16 @@ thread_local SourceWatch* innermost_watch = nullptr;
 
 }  // namespace
 
-void ByteSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
-  if (!lies_within(offset, out.size(), nbytes_)) {
+void ByteSource::require_within(std::uint64_t offset, std::uint64_t nbytes) const {
+  if (!lies_within(offset, nbytes, nbytes_)) {
     throw corrupt_at(name_, offset,
-                     fmt::format("{} bytes are needed, {} are there; the file is cut short",
-                                 out.size(), offset < nbytes_ ? nbytes_ - offset : 0));
+                     fmt::format("{} bytes are needed, {} are there; the file is cut short", nbytes,
+                                 offset < nbytes_ ? nbytes_ - offset : 0));
   }
+}
+
+void ByteSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  require_within(offset, out.size());
   if (out.empty()) {
     return;
   }
@@ -70,6 +74,25 @@ void SourceWatch::check_unchanged() const {
   }
 }
 
+void require_unchanged(const std::vector<SourcePtr>& sources) {
+  if (!any_source_changed()) {
+    return;
+  }
+  for (const SourcePtr& source : sources) {
+    if (source->changed()) {
+      source->check_unchanged();
+    }
+  }
+}
+
+std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources) {
+  std::int64_t newest = 0;
+  for (const SourcePtr& source : sources) {
+    newest = std::max(newest, source->mtime_ns());
+  }
+  return newest;
+}
+
 bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
 std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name) {
@@ -80,6 +103,8 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
   if (!S_ISREG(status.st_mode)) {
     throw file_error(ErrorKind::kUnsupported, name, "not a regular file");
   }
+  // First, since it may fail.
+  std::string absolute = std::filesystem::absolute(path).string();
   // O_NONBLOCK: should the path have become a FIFO since, opening it must not wait.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
@@ -91,7 +116,6 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
   }
   const Identity identity{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
                           to_ns(status.st_mtim)};
-  std::string absolute = std::filesystem::absolute(path).string();
   return std::shared_ptr<FileSource>(new FileSource(name, std::move(absolute), fd, identity));
 }
 
@@ -109,6 +133,9 @@ void FileSource::check_unchanged() const {
     throw changed_error(name(), "has changed");
   }
   if (::stat(path_.c_str(), &status) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) {
+      throw system_error(name(), "look at", errno);  // it may well be the same when that has passed
+    }
     note_changed();
     throw changed_error(name(), "has gone");
   }
@@ -153,8 +180,8 @@ std::span<const std::byte> WindowReader::at(std::uint64_t offset, std::size_t nb
   if (!inside) {
     const bool near = offset >= last_offset_ && offset - last_offset_ <= kNear;
     const std::size_t wanted = std::max(nbytes, near ? kWindowNbytes : kProbeNbytes);
-    const std::uint64_t left = offset < source_.nbytes() ? source_.nbytes() - offset : 0;
-    window_.resize(std::max<std::uint64_t>(nbytes, std::min<std::uint64_t>(wanted, left)));
+    source_.require_within(offset, nbytes);
+    window_.resize(std::min<std::uint64_t>(wanted, source_.nbytes() - offset));
     window_offset_ = offset;
     try {
       source_.read_at(offset, window_);

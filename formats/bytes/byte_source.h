@@ -31,6 +31,9 @@ class ByteSource {
   // Fills `out` with the bytes from `offset` on, completely, or throws: kCorrupt where the range
   // does not lie within nbytes(), kChanged where the source has shrunk since, kIo otherwise.
   void read_at(std::uint64_t offset, std::span<std::byte> out) const;
+  // Throws the kCorrupt of read_at, reading nothing: to be asked before memory is taken for a
+  // length that a file claims.
+  void require_within(std::uint64_t offset, std::uint64_t nbytes) const;
 
   // Throws kChanged once the source is not what it was when it was opened (device, inode, size and
   // mtime of its path); from then on, always. Bytes that were read before a call that returns are
@@ -65,6 +68,8 @@ class SourceWatch {
 
   // Throws kChanged if one of them has.
   void check_unchanged() const;
+  // Each source that was read, at least once.
+  const std::vector<const ByteSource*>& read() const { return read_; }
 
  private:
   friend class ByteSource;
@@ -75,6 +80,12 @@ class SourceWatch {
 // Whether any source of this process has ever been found changed: while it is false nobody needs to
 // ask one by one.
 bool any_source_changed();
+
+// Throws kChanged if one of `sources` has been found changed; asks nobody anew.
+void require_unchanged(const std::vector<SourcePtr>& sources);
+
+// 0 for none.
+std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources);
 
 // A regular file, read by pread.
 class FileSource : public ByteSource {

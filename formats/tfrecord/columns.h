@@ -32,6 +32,8 @@ struct Records {
   const RecordTable* table = nullptr;
 
   const Damage* damage_of(std::uint64_t record) const;
+  // Not to be asked for the one that is cut.
+  Checksum checksum(std::uint64_t record) const;
   Guard guard(std::uint64_t record) const;
 };
 

@@ -162,17 +162,15 @@ FeatureRows::Row FeatureRows::operator[](std::uint64_t row) const {
           steps_[row]};
 }
 
-void FeatureRows::slices(std::uint64_t row, std::vector<ByteRange>& out) const {
-  out.clear();
+std::span<const ByteRange> FeatureRows::slices(std::uint64_t row, ByteRange& single) const {
   const std::uint64_t count = slice_counts_[row];
   const std::uint64_t offset = slice_offsets_[row];
-  if (count == 1) {
-    const bool direct = (forms_[row] & kDirect) != 0;
-    out.push_back({offset, offset + (direct ? decoded_nbytes_[row] : slice_nbytes_[row])});
-  } else if (count > 1) {
-    const auto first = more_.begin() + static_cast<std::ptrdiff_t>(offset);
-    out.assign(first, first + static_cast<std::ptrdiff_t>(count));
+  if (count != 1) {
+    return std::span(more_).subspan(offset, count);
   }
+  const bool direct = (forms_[row] & kDirect) != 0;
+  single = {offset, offset + (direct ? decoded_nbytes_[row] : slice_nbytes_[row])};
+  return {&single, 1};
 }
 
 void FeatureIndex::feature(std::string_view name, FeatureValue& value) {

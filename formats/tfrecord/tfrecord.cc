@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/bytes/crc.h"
 #include "formats/bytes/inflate.h"
+#include "formats/extents.h"
 #include "formats/tfrecord/columns.h"
 #include "formats/tfrecord/example.h"
 #include "formats/tfrecord/feature_rows.h"
@@ -23,6 +23,9 @@ namespace {
 // What the payloads are is decided by the first record whose checksum holds; one larger than this
 // is believed unchecked.
 constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
+// Where the first records fail, the writer did not know the checksum: the whole file would be read
+// for nothing.
+constexpr std::size_t kMaxSuspects = 16;
 
 class TfrecordTable : public RecordTable {
  public:
@@ -42,11 +45,7 @@ class TfrecordTable : public RecordTable {
   std::uint64_t damaged_count() const override { return records_->damage.size(); }
 
   std::optional<Checksum> checksum(std::uint64_t record) const override {
-    const auto place = records_->payloads[record];
-    const ByteSource* source = records_->source.get();
-    return Checksum{Checksum::Kind::kCrc32cMasked,
-                    {source, place.offset, place.nbytes},
-                    {source, place.offset + place.nbytes, kFooterNbytes}};
+    return records_->checksum(record);
   }
 
  private:
@@ -64,9 +63,10 @@ class Indexer {
         window_(*source_),
         bytes_(*source_, window_),
         records_(std::make_shared<Records>()),
-        features_(source_->name()) {
+        features_(source_->name()),
+        checking_(context.verify != Verify::kNever) {
     records_->source = source_;
-    records_->verified = context.verify != Verify::kNever;
+    records_->verified = checking_;
     if (context.decode_kind("x") == "raw") {
       content_ = Content::kRaw;
     }
@@ -89,7 +89,7 @@ class Indexer {
     Step step = walk.next();
     for (; step.kind == Step::Kind::kRecord; step = walk.next()) {
       records_->payloads.append(step.offset, step.nbytes);
-      take_payload({step.offset, step.offset + step.nbytes});
+      take_record(records_->payloads.size() - 1);
     }
     switch (step.kind) {
       case Step::Kind::kCutRecord:
@@ -120,24 +120,31 @@ class Indexer {
     records_->payloads.append(step.offset, step.nbytes);
   }
 
-  std::uint64_t last_record() const { return records_->payloads.size() - 1; }
+  ByteRange payload_of(std::uint64_t record) const {
+    const auto place = records_->payloads[record];
+    return {place.offset, place.offset + place.nbytes};
+  }
 
-  void take_payload(ByteRange payload) {
+  void take_record(std::uint64_t record) {
     if (content_ == Content::kUnknown) {
-      detect(payload);
+      detect(record);
     } else if (content_ != Content::kRaw) {
-      parse(payload);
+      parse(record);
     }
   }
 
   // The kind of all payloads is that of the first one that is not empty and not damaged.
-  void detect(ByteRange payload) {
+  void detect(std::uint64_t record) {
+    const ByteRange payload = payload_of(record);
     if (payload.empty()) {
-      features_.commit(last_record(), payload.begin);
+      features_.commit(record, payload.begin);
       return;
     }
-    if (payload.nbytes() <= kMaxProbeNbytes && !intact(payload)) {
-      suspects_.push_back(last_record());
+    if (payload.nbytes() <= kMaxProbeNbytes && !intact(record)) {
+      suspects_.push_back(record);
+      if (suspects_.size() == kMaxSuspects) {
+        believe_suspects();
+      }
       return;
     }
     const bool is_example = try_parse(payload, MessageKind::kSequenceExample) ||
@@ -146,7 +153,20 @@ class Indexer {
                : features_.has_lists() ? Content::kSequenceExample
                                        : Content::kExample;
     if (is_example) {
-      features_.commit(last_record(), payload.begin);
+      features_.commit(record, payload.begin);
+    }
+  }
+
+  // What the records are is seen in spite of their checksums, as with --verify=never. Their bytes
+  // stay guarded.
+  void believe_suspects() {
+    checking_ = false;
+    warn(
+        fmt::format("{}; neither do the first {} records, so the checksums of the others are not "
+                    "looked at until they are read; --verify=never reads them all",
+                    checksum_error(suspects_.front()).what(), kMaxSuspects));
+    for (const std::uint64_t record : std::exchange(suspects_, {})) {
+      take_record(record);
     }
   }
 
@@ -161,7 +181,8 @@ class Indexer {
     return !features_.empty();
   }
 
-  void parse(ByteRange payload) {
+  void parse(std::uint64_t record) {
+    const ByteRange payload = payload_of(record);
     try {
       parse_example(
           bytes_, payload,
@@ -169,25 +190,24 @@ class Indexer {
           features_);
     } catch (const WireFault& fault) {
       features_.discard();
-      add_damage(
-          last_record(),
-          Error(fault.kind(),
-                fmt::format("{}; record {} is no valid Example, {}", fault.what(), last_record(),
-                            data_intact(*source_, payload.begin, payload.nbytes())
-                                ? "though its checksum holds: it was written so"
-                                : "nor does its checksum hold: the file is damaged")));
+      add_damage(record,
+                 Error(fault.kind(),
+                       fmt::format("{}; record {} is no valid Example, {}", fault.what(), record,
+                                   matches(records_->checksum(record))
+                                       ? "though its checksum holds: it was written so"
+                                       : "nor does its checksum hold: the file is damaged")));
       return;
     }
-    if (features_.surprising() && !intact(payload)) {
+    if (features_.surprising() && !intact(record)) {
       features_.discard();
-      add_damage(last_record(), checksum_error(last_record()));
+      add_damage(record, checksum_error(record));
       return;
     }
-    features_.commit(last_record(), payload.begin);
+    features_.commit(record, payload.begin);
   }
 
-  bool intact(ByteRange payload) const {
-    return !records_->verified || data_intact(*source_, payload.begin, payload.nbytes());
+  bool intact(std::uint64_t record) const {
+    return !checking_ || matches(records_->checksum(record));
   }
 
   Error checksum_error(std::uint64_t record) const {
@@ -275,6 +295,7 @@ class Indexer {
   std::shared_ptr<Records> records_;
   FeatureIndex features_;
   Content content_ = Content::kUnknown;
+  bool checking_;  // whether checksums are looked at while the index is made
   std::vector<std::uint64_t> suspects_;
 };
 

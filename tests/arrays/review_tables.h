@@ -249,10 +249,8 @@ inline std::string decode_chunk(const ChunkSource& chunks, std::uint64_t chunk) 
   return bytes;
 }
 
-// What reading `range` gives, '?' for each byte that cannot be read.
-inline std::string read_range(const Array& array, ByteRange range) {
-  Plan plan;
-  array.plan(range, plan);
+// What the plan stands for, '?' for each byte that cannot be read.
+inline std::string read_plan(const Plan& plan) {
   std::string all;
   for (const Piece& piece : plan.pieces()) {
     std::string bytes(piece.nbytes, '?');
@@ -275,6 +273,18 @@ inline std::string read_range(const Array& array, ByteRange range) {
         break;
     }
     all += bytes;
+  }
+  return all;
+}
+
+// The same of `range`, in as many plans as it takes.
+inline std::string read_range(const Array& array, ByteRange range) {
+  std::string all;
+  while (all.size() < range.nbytes()) {
+    Plan plan;
+    array.plan({range.begin + all.size(), range.end}, plan);
+    EXPECT_GT(plan.nbytes(), 0U);
+    all += read_plan(plan);
   }
   return all;
 }

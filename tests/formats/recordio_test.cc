@@ -346,22 +346,34 @@ TEST(Recordio, RecordsWithoutAnImageAreLeftOut) {
             (std::vector<std::string>{"", kJpeg, "(damaged)", kJpeg}));
 }
 
+TEST(Recordio, WhatOnlyBeginsLikeAnImageIsPlain) {
+  for (const char* payload : {"\x89PNG, no image", "RIFFsizeWAVEfmt "}) {
+    const Opened opened = Made(image_record(0, "", 1, payload)).open();
+    EXPECT_EQ(opened.table->fields().size(), 1) << payload;
+  }
+  const Opened opened = Made(image_record(0, "", 1, "RIFFsizeWEBPVP8 ")).open();
+  EXPECT_EQ(opened.table->fields().size(), 3);
+}
+
 TEST(Recordio, LabelCountsMayDiffer) {
   const Made made(image_record(0, "", 7, kJpeg) + image_record(3, "aaaabbbbcccc", 8, kJpeg) +
-                  image_record(1, "dddd", 9, kJpeg));
+                  image_record(1, "dddd", 9, kJpeg) + image_record(1, "eeee", 10, kJpeg));
   const Opened opened = made.open();
   const Column& y = *opened.table->fields()[1].typed;
   EXPECT_FALSE(y.uniform());
   Item item;
   std::vector<Shape> shapes;
-  for (std::uint64_t i = 0; i < 3; ++i) {
+  std::vector<std::uint64_t> runs;
+  for (std::uint64_t i = 0; i < 4; ++i) {
     y.inspect(i, item);
     shapes.push_back(item.shape);
+    runs.push_back(y.run(i));
   }
-  EXPECT_EQ(shapes, (std::vector<Shape>{{1}, {3}, {1}}));
-  EXPECT_EQ(read_planned(y), std::string(4, '\0') + "aaaabbbbccccdddd");
-  EXPECT_EQ(y.run(0), 3);
-  EXPECT_EQ(read_records(*opened.table), (std::vector<std::string>{kJpeg, kJpeg, kJpeg}));
+  EXPECT_EQ(shapes, (std::vector<Shape>{{1}, {3}, {1}, {1}}));
+  // They lie back to back in memory, but a run is of one size.
+  EXPECT_EQ(runs, (std::vector<std::uint64_t>{1, 1, 2, 1}));
+  EXPECT_EQ(read_planned(y), std::string(4, '\0') + "aaaabbbbccccddddeeee");
+  EXPECT_EQ(read_records(*opened.table), std::vector<std::string>(4, kJpeg));
 }
 
 TEST(Recordio, LabelsThatHoldTheMagicAreFound) {

@@ -496,6 +496,72 @@ TEST(TfrecordBad, DataDamageIsLeftToTheChecksum) {
   }
 }
 
+// As writers leave it that do not know the checksum.
+ByteVector with_wrong_checksums(ByteVector file, std::size_t payload_nbytes) {
+  for (std::size_t end = payload_nbytes + 16; end <= file.size(); end += payload_nbytes + 16) {
+    file[end - 1] ^= std::byte{0xff};
+  }
+  return file;
+}
+
+// Memory that counts what is read of it.
+class CountingSource : public ByteSource {
+ public:
+  explicit CountingSource(ByteVector bytes)
+      : ByteSource("c.tfrecord", bytes.size(), 0), bytes_(std::move(bytes)) {}
+  mutable std::uint64_t read_nbytes = 0;
+
+ private:
+  void do_read(std::uint64_t offset, std::span<std::byte> out) const override {
+    read_nbytes += out.size();
+    std::memcpy(out.data(), bytes_.data() + offset, out.size());
+  }
+
+  ByteVector bytes_;
+};
+
+TEST(TfrecordBad, WrongChecksumsThroughoutDoNotHideTheStructure) {
+  const std::string payload = example(feature("label", int_list("\x01")));
+  for (const std::size_t records : {16U, 40U}) {
+    const auto opened = open_bytes(
+        with_wrong_checksums(file_of(std::vector<std::string>(records, payload)), payload.size()));
+    EXPECT_THAT(opened->names(), ElementsAre("label"));
+    EXPECT_EQ(opened->table->damaged_count(), 0U);
+    EXPECT_EQ(opened->find("label")->typed->uniform()->shape, Shape{});
+    for (const std::uint64_t record : {std::uint64_t{0}, std::uint64_t{records - 1}}) {
+      EXPECT_EQ(opened->table->damage(record), nullptr);
+      EXPECT_THROW(opened->values("label", record), Error);
+    }
+    ASSERT_THAT(opened->warnings, SizeIs(1));
+    EXPECT_THAT(opened->warnings[0],
+                HasSubstr("m.tfrecord at byte 12: the data of record 0 (17 bytes) does not match"));
+    EXPECT_THAT(opened->warnings[0], HasSubstr("--verify=never"));
+  }
+}
+
+TEST(TfrecordBad, WrongChecksumsThroughoutDoNotCostTheWholeFile) {
+  const std::string payload(100000, 'r');
+  const auto source = std::make_shared<CountingSource>(
+      with_wrong_checksums(file_of(std::vector<std::string>(200, payload)), payload.size()));
+  const auto opened = open_source(source);
+  EXPECT_THAT(opened->names(), ElementsAre("x"));
+  EXPECT_EQ(opened->table->size(), 200U);
+  EXPECT_LT(source->read_nbytes, 25 * payload.size());
+  EXPECT_EQ(opened->find("x")->bytes->guard(199).table, opened->table.get());
+}
+
+TEST(TfrecordBad, AFewWrongChecksumsAtTheBeginningAreDamage) {
+  const std::string payload = example(feature("label", int_list("\x01")));
+  ByteVector file =
+      with_wrong_checksums(file_of(std::vector<std::string>(15, payload)), payload.size());
+  const ByteVector good = framed(payload);
+  file.insert(file.end(), good.begin(), good.end());
+  const auto opened = open_bytes(file);
+  EXPECT_THAT(opened->names(), ElementsAre("label"));
+  EXPECT_EQ(opened->table->damaged_count(), 15U);
+  EXPECT_EQ(opened->values("label", 15)[0], std::byte{1});
+}
+
 TEST(TfrecordBad, LostFramingRefusesAndPermissiveShowsWhatPrecedes) {
   const std::pair<const char*, std::uint64_t> cases[] = {
       {"bad/length_crc_bitflip.tfrecord", 4},   {"bad/length_bitflip.tfrecord", 4},
