@@ -192,6 +192,7 @@ std::shared_ptr<const RecordTable> TableBuilder::finish() {
   labels_->shrink();
   ids_->shrink();
   keys_->shrink();
+  damage_->shrink();
   std::vector<Field> fields = {bytes_field(payloads_)};
   if (mode_ == Mode::kImages) {
     fields.push_back(typed_field("y", labels_));

@@ -68,7 +68,9 @@ class StoredValuesColumn : public ByteColumn {
     }
     return true;
   }
-  const Damage* damage(std::uint64_t record) const override { return records_->damage_of(record); }
+  const Damage* damage(std::uint64_t record) const override {
+    return records_->damage.find(record);
+  }
   Guard guard(std::uint64_t record) const override { return records_->guard(record); }
   std::optional<std::uint64_t> equal_nbytes() const override {
     const bool equal = size() > 0 && rows_->size() == size() && rows_->equal_nbytes();
@@ -122,7 +124,7 @@ class ValuesColumn : public Column {
 
   void inspect(std::uint64_t record, Item& item) const override {
     item = Item{};
-    item.damage = records_->damage_of(record);
+    item.damage = records_->damage.find(record);
     const auto row = rows_->find(record);
     item.present = row.has_value() || item.damage != nullptr;
     if (row) {
@@ -194,11 +196,6 @@ ItemRule list_rule(const FeatureRows& rows) {
 }
 
 }  // namespace
-
-const Damage* Records::damage_of(std::uint64_t record) const {
-  const auto found = damage.find(record);
-  return found == damage.end() ? nullptr : &found->second;
-}
 
 Checksum Records::checksum(std::uint64_t record) const {
   const auto place = payloads[record];

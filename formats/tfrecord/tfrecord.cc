@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
 // Where the first records fail, the writer did not know the checksum: the whole file would be read
 // for nothing.
-constexpr std::size_t kMaxSuspects = 16;
+constexpr std::size_t kMaxWrongChecksums = 16;
 
 class TfrecordTable : public RecordTable {
  public:
@@ -41,7 +41,9 @@ class TfrecordTable : public RecordTable {
   const std::vector<StoredUnit>& stored() const override { return stored_; }
   std::vector<SourcePtr> sources() const override { return {records_->source}; }
 
-  const Damage* damage(std::uint64_t record) const override { return records_->damage_of(record); }
+  const Damage* damage(std::uint64_t record) const override {
+    return records_->damage.find(record);
+  }
   std::uint64_t damaged_count() const override { return records_->damage.size(); }
 
   std::optional<Checksum> checksum(std::uint64_t record) const override {
@@ -74,8 +76,9 @@ class Indexer {
 
   std::shared_ptr<const RecordTable> run() {
     walk();
-    settle_suspects();
+    settle_cut_record();
     records_->payloads.shrink();
+    records_->damage.shrink();
     std::vector<Field> fields = make_fields();
     return std::make_shared<TfrecordTable>(std::move(records_), std::move(fields));
   }
@@ -133,7 +136,8 @@ class Indexer {
     }
   }
 
-  // The kind of all payloads is that of the first one that is not empty and not damaged.
+  // The kind of all payloads is that of the first one that is not empty, not damaged and not beyond
+  // our limits.
   void detect(std::uint64_t record) {
     const ByteRange payload = payload_of(record);
     if (payload.empty()) {
@@ -141,18 +145,24 @@ class Indexer {
       return;
     }
     if (payload.nbytes() <= kMaxProbeNbytes && !intact(record)) {
-      suspects_.push_back(record);
-      if (suspects_.size() == kMaxSuspects) {
+      suspects_.push_back({record, std::nullopt});
+      if (++wrong_checksums_ == kMaxWrongChecksums) {
         believe_suspects();
       }
       return;
     }
-    const bool is_example = try_parse(payload, MessageKind::kSequenceExample) ||
-                            try_parse(payload, MessageKind::kExample);
+    std::optional<Error> too_large;
+    const bool is_example = try_parse(payload, MessageKind::kSequenceExample, too_large) ||
+                            try_parse(payload, MessageKind::kExample, too_large);
+    if (!is_example && too_large) {
+      suspects_.push_back({record, std::move(too_large)});
+      return;
+    }
     content_ = !is_example             ? Content::kRaw
                : features_.has_lists() ? Content::kSequenceExample
                                        : Content::kExample;
     if (is_example) {
+      settle_suspects();
       features_.commit(record, payload.begin);
     }
   }
@@ -161,22 +171,28 @@ class Indexer {
   // stay guarded.
   void believe_suspects() {
     checking_ = false;
-    warn(
-        fmt::format("{}; neither do the first {} records, so the checksums of the others are not "
-                    "looked at until they are read; --verify=never reads them all",
-                    checksum_error(suspects_.front()).what(), kMaxSuspects));
-    for (const std::uint64_t record : std::exchange(suspects_, {})) {
-      take_record(record);
+    const auto first = std::find_if(suspects_.begin(), suspects_.end(),
+                                    [](const Suspect& suspect) { return !suspect.too_large; });
+    warn_at(first->record,
+            fmt::format("the data of the first {} records does not match its checksums, expected "
+                        "it to; the others are looked at when they are read; --verify=never "
+                        "reads them all",
+                        kMaxWrongChecksums));
+    for (const Suspect& suspect : std::exchange(suspects_, {})) {
+      take_record(suspect.record);
     }
   }
 
   // Whether the payload is such a message and has a feature: almost no other bytes do that.
-  bool try_parse(ByteRange payload, MessageKind kind) {
+  bool try_parse(ByteRange payload, MessageKind kind, std::optional<Error>& too_large) {
     features_.discard();
     try {
       parse_example(bytes_, payload, kind, features_);
-    } catch (const WireFault&) {
+    } catch (const WireFault& fault) {
       features_.discard();
+      if (fault.kind() == ErrorKind::kTooLarge) {
+        too_large = fault;
+      }
     }
     return !features_.empty();
   }
@@ -190,17 +206,12 @@ class Indexer {
           features_);
     } catch (const WireFault& fault) {
       features_.discard();
-      add_damage(record,
-                 Error(fault.kind(),
-                       fmt::format("{}; record {} is no valid Example, {}", fault.what(), record,
-                                   matches(records_->checksum(record))
-                                       ? "though its checksum holds: it was written so"
-                                       : "nor does its checksum hold: the file is damaged")));
+      add_damage(record, [&] { return malformed_error(record, fault); });
       return;
     }
     if (features_.surprising() && !intact(record)) {
       features_.discard();
-      add_damage(record, checksum_error(record));
+      add_damage(record, [&] { return checksum_error(record); });
       return;
     }
     features_.commit(record, payload.begin);
@@ -218,26 +229,42 @@ class Indexer {
                                   record, place.nbytes));
   }
 
-  // Damaged records before the first good one, and a cut one: now their kind is known. As raw bytes
+  Error malformed_error(std::uint64_t record, const Error& fault) const {
+    if (fault.kind() == ErrorKind::kTooLarge) {
+      return {fault.kind(), fmt::format("{}; record {} is not shown, --decode x=raw shows all of "
+                                        "them undecoded",
+                                        fault.what(), record)};
+    }
+    return {fault.kind(), fmt::format("{}; record {} is no valid Example, {}", fault.what(), record,
+                                      matches(records_->checksum(record))
+                                          ? "though its checksum holds: it was written so"
+                                          : "nor does its checksum hold: the file is damaged")};
+  }
+
+  // Records before the first good one: now that it is known they are Examples. As raw bytes
   // they need no mention, their checksum speaks when they are read.
   void settle_suspects() {
-    const bool raw = content_ == Content::kRaw || content_ == Content::kUnknown;
-    if (!raw) {
-      for (const std::uint64_t record : suspects_) {
-        add_damage(record, checksum_error(record));
-      }
-    }
-    if (records_->cut_record) {
-      Damage damage = *records_->cut;
-      if (!raw) {
-        damage.nbytes.reset();
-      }
-      records_->damage.emplace(*records_->cut_record, std::move(damage));
+    for (const auto& [record, too_large] : std::exchange(suspects_, {})) {
+      add_damage(record, [&] {
+        return too_large ? malformed_error(record, *too_large) : checksum_error(record);
+      });
     }
   }
 
-  void add_damage(std::uint64_t record, const Error& error) {
-    records_->damage.emplace(record, Damage{error, std::nullopt});
+  // Its size says nothing of its features'.
+  void settle_cut_record() {
+    if (records_->cut_record) {
+      const bool raw = content_ == Content::kRaw || content_ == Content::kUnknown;
+      records_->damage.add(*records_->cut_record, [&] {
+        return Damage{records_->cut->error, raw ? records_->cut->nbytes : std::nullopt};
+      });
+    }
+  }
+
+  // `describe` returns the Error.
+  template <typename Describe>
+  void add_damage(std::uint64_t record, const Describe& describe) {
+    records_->damage.add(record, [&] { return Damage{describe(), std::nullopt}; });
   }
 
   void warn(const std::string& text) const {
@@ -296,7 +323,14 @@ class Indexer {
   FeatureIndex features_;
   Content content_ = Content::kUnknown;
   bool checking_;  // whether checksums are looked at while the index is made
-  std::vector<std::uint64_t> suspects_;
+  // Records that were not asked what the payloads are: their checksum does not hold, or they are
+  // Examples of too many pieces.
+  struct Suspect {
+    std::uint64_t record;
+    std::optional<Error> too_large;
+  };
+  std::vector<Suspect> suspects_;
+  std::size_t wrong_checksums_ = 0;
 };
 
 std::vector<std::byte> read_plain_head(const ByteSource& source) {

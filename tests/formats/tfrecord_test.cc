@@ -406,6 +406,18 @@ TEST(Tfrecord, MalformedPayloadsAreDamagedAlone) {
   EXPECT_EQ(opened->values("a", 0).size(), 8U);
 }
 
+// Millions of them must not cost a text each.
+TEST(Tfrecord, OnlyTheFirstMalformedPayloadsAreDescribed) {
+  std::vector<std::string> payloads(3000, "\x01");
+  payloads[0] = example(feature("a", int_list("\x01")));
+  const auto opened = open_bytes(file_of(payloads));
+  EXPECT_EQ(opened->table->damaged_count(), 2999U);
+  EXPECT_THAT(opened->table->damage(1024)->error.what(), HasSubstr("record 1024 is no valid"));
+  EXPECT_EQ(opened->table->damage(1025), opened->table->damage(2999));
+  EXPECT_THAT(opened->table->damage(1025)->error.what(), HasSubstr("record 1 is no valid"));
+  EXPECT_THAT(opened->table->damage(1025)->error.what(), HasSubstr("over 1024 records"));
+}
+
 TEST(Tfrecord, SequenceExamplesGiveTheirListsAsSteps) {
   const auto opened = open_file("sequence_example.tfrecord");
   EXPECT_THAT(opened->names(), ElementsAre("frames", "len", "name", "tokens"));
@@ -534,7 +546,7 @@ TEST(TfrecordBad, WrongChecksumsThroughoutDoNotHideTheStructure) {
     }
     ASSERT_THAT(opened->warnings, SizeIs(1));
     EXPECT_THAT(opened->warnings[0],
-                HasSubstr("m.tfrecord at byte 12: the data of record 0 (17 bytes) does not match"));
+                HasSubstr("m.tfrecord at byte 12: the data of the first 16 records does not"));
     EXPECT_THAT(opened->warnings[0], HasSubstr("--verify=never"));
   }
 }
@@ -643,6 +655,62 @@ TEST(TfrecordBad, NestedGroupsAndManyNamesAreLimited) {
     payloads.push_back(example(feature(std::to_string(i), int_list("\x01"))));
   }
   EXPECT_THROW(open_bytes(file_of(payloads), {.verify = Verify::kNever}), Error);
+}
+
+// A length-delimited field of any size.
+std::string long_sub(int field, const std::string& content) {
+  std::string out{static_cast<char>(field << 3 | 2)};
+  std::size_t left = content.size();
+  for (; left >= 128; left >>= 7) {
+    out += static_cast<char>(left | 128);
+  }
+  return out + static_cast<char>(left) + content;
+}
+
+std::string repeated(const std::string& text, std::size_t count) {
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) {
+    out += text;
+  }
+  return out;
+}
+
+// An Example whose one feature "s" is `value`.
+std::string long_example(const std::string& value) {
+  return long_sub(1, long_sub(1, sub(1, "s") + value));
+}
+
+TEST(TfrecordBad, AFeatureOfTooManyPiecesIsItsRecordsDamage) {
+  const std::string good = example(feature("s", bytes_list("one")));
+  const auto strings = [](std::size_t count) {
+    return long_example(long_sub(2, long_sub(1, repeated(sub(1, ""), count - 1) + sub(1, "end"))));
+  };
+  EXPECT_EQ(open_bytes(file_of({good, strings(65536)}))->table->damaged_count(), 0U);
+  const auto opened = open_bytes(file_of({strings(65537), good, strings(65537), good}));
+  EXPECT_THAT(opened->names(), ElementsAre("s"));
+  EXPECT_EQ(opened->table->damaged_count(), 2U);
+  for (const std::uint64_t record : {0, 2}) {
+    ASSERT_NE(opened->table->damage(record), nullptr);
+    EXPECT_EQ(opened->table->damage(record)->error.kind(), ErrorKind::kTooLarge);
+    EXPECT_THAT(opened->table->damage(record)->error.what(),
+                HasSubstr("strings or lists of a feature is 65537 and more, expected at most "
+                          "65536; record " +
+                          std::to_string(record)));
+  }
+  EXPECT_EQ(opened->values("s", 3).size(), 3U);
+  // As raw bytes there is nothing wrong with it.
+  EXPECT_EQ(open_bytes(file_of({strings(65537)}))->table->damaged_count(), 0U);
+
+  // Lists of numbers, and pieces of a map entry, are no better.
+  const std::string ints = example(feature("s", int_list("\x01")));
+  for (const std::string& bad : {long_example(long_sub(2, repeated(sub(3, ""), 65537))),
+                                 long_example(repeated(sub(2, ""), 65537))}) {
+    EXPECT_EQ(open_bytes(file_of({ints, bad}))->table->damaged_count(), 1U);
+  }
+  // Steps are not: a read of a feature list does not look at each.
+  const auto steps = open_bytes(file_of({long_sub(
+      2, long_sub(1, sub(1, "s") + long_sub(2, repeated(sub(1, int_list("\x01")), 70000))))}));
+  EXPECT_EQ(steps->item("s", 0).shape, Shape{70000});
 }
 
 // Reads all that can be read; damage must come as Error.
