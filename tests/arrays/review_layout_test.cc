@@ -42,6 +42,71 @@ class LayoutReview : public ::testing::Test {
   std::vector<std::string> warnings_;
 };
 
+// The element with which rows of `dtype` are padded, or "refused".
+std::string padding(const std::string& value, const std::string& dtype) {
+  const std::size_t itemsize = DType::simple(dtype).itemsize;
+  auto table = std::make_shared<MemoryTable>("set", 2);
+  const std::vector<MemoryItem> items = {{{1}, std::string(itemsize, '#')},
+                                         {{2}, std::string(2 * itemsize, '#')}};
+  table->add_typed("x", std::make_shared<MemoryColumn>(dtype, items));
+  FieldChoices choices;
+  choices.layout["x"] = Layout::kPad;
+  choices.pad_value = value;
+  try {
+    const LaidOutField laid =
+        lay_out("x", table->fields()[0], table, choices, [](const std::string&) {});
+    return read_range(*laid.arrays[0].array, {itemsize, 2 * itemsize});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage) << error.what();
+    return "refused";
+  }
+}
+
+TEST(PadValueReview, IsTakenWhole) {
+  EXPECT_EQ(padding("1e3", "<i4"), packed<std::int32_t>({1000}));
+  EXPECT_EQ(padding("1e3", ">i2"), std::string("\x03\xe8", 2));
+  EXPECT_EQ(padding("-2.0", "|i1"), "\xfe");
+  EXPECT_EQ(padding("+7", "|u1"), "\x07");
+  EXPECT_EQ(padding("1.5", "<i4"), "refused");
+  EXPECT_EQ(padding("1x", "<i4"), "refused");
+  EXPECT_EQ(padding("1x", "<f4"), "refused");
+  EXPECT_EQ(padding("", "<i4"), "refused");
+  EXPECT_EQ(padding("nan", "<i4"), "refused");
+}
+
+TEST(PadValueReview, ReachesBothEndsOfItsType) {
+  EXPECT_EQ(padding("18446744073709551615", "<u8"), packed<std::uint64_t>({UINT64_MAX}));
+  EXPECT_EQ(padding("9223372036854775809", "<u8"),
+            packed<std::uint64_t>({(std::uint64_t{1} << 63) + 1}));
+  EXPECT_EQ(padding("1e19", "<u8"), packed<std::uint64_t>({10'000'000'000'000'000'000U}));
+  EXPECT_EQ(padding("18446744073709551616", "<u8"), "refused");
+  EXPECT_EQ(padding("9223372036854775807", "<i8"), packed<std::int64_t>({INT64_MAX}));
+  EXPECT_EQ(padding("-9223372036854775808", "<i8"), packed<std::int64_t>({INT64_MIN}));
+  EXPECT_EQ(padding("9223372036854775808", "<i8"), "refused");
+  EXPECT_EQ(padding("-1", "<u8"), "refused");
+  EXPECT_EQ(padding("255", "|u1"), "\xff");
+  EXPECT_EQ(padding("256", "|u1"), "refused");
+  EXPECT_EQ(padding("-129", "|i1"), "refused");
+  EXPECT_EQ(padding("1e300", "<f4"), "refused");
+  EXPECT_EQ(padding("1e5", "<f2"), "refused");
+  EXPECT_EQ(padding("-inf", "<f4"), packed<float>({-HUGE_VALF}));
+}
+
+TEST(PadValueReview, OfABoolIsFalseOrTrue) {
+  EXPECT_EQ(padding("1", "|b1"), "\x01");
+  EXPECT_EQ(padding("2", "|b1"), "refused");
+  EXPECT_EQ(padding("255", "|b1"), "refused");
+}
+
+TEST(PadValueReview, ZeroFitsEveryType) {
+  for (const char* dtype :
+       {"|b1", "<u8", ">f2", "<f4", "<f8", "<f16", "<c8", "<c16", "<U3", "|S5", "<M8[ns]", "|V7"}) {
+    EXPECT_EQ(padding("0", dtype), std::string(DType::simple(dtype).itemsize, '\0')) << dtype;
+  }
+  EXPECT_EQ(padding("1", "<U3"), "refused");
+  EXPECT_EQ(padding("-0.0", "<f4"), packed<float>({-0.0F}));
+}
+
 TEST_F(LayoutReview, ASurveyVerifiesOnlyWhereThatIsWanted) {
   choices_.dtype.emplace("x", DType::simple("<i4"));
   choices_.shape.emplace("x", Shape{1});
