@@ -57,29 +57,83 @@ std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sourc
   return members;
 }
 
+void sort_unique(std::vector<std::uint64_t>& records) {
+  std::sort(records.begin(), records.end());
+  records.erase(std::unique(records.begin(), records.end()), records.end());
+}
+
+// Looks for the records of one stored unit that fail, many at a time while all are intact.
+class FailureSearch {
+ public:
+  FailureSearch(const DatasetOptions& options, std::vector<std::uint64_t>& failing,
+                std::string& first_text)
+      : options_(options), failing_(failing), first_text_(first_text) {}
+
+  void add(std::uint64_t record, const Guard& guard) {
+    const bool continues = guard.table == batch_.table &&
+                           guard.first == batch_.first + batch_.count &&
+                           record == first_record_ + batch_.count && batch_.count < kMaxBatch;
+    if (continues && guard.count == 1) {
+      ++batch_.count;
+      return;
+    }
+    finish();
+    batch_ = guard;
+    first_record_ = record;
+  }
+
+  // To be called after the last record.
+  void finish() {
+    if (batch_.table != nullptr && fails(batch_)) {
+      for (std::uint64_t i = 0; i < batch_.count; ++i) {
+        if (fails({batch_.table, batch_.first + i, 1})) {
+          failing_.push_back(first_record_ + i);
+        }
+      }
+    }
+    batch_ = {};
+  }
+
+ private:
+  static constexpr std::uint64_t kMaxBatch = 4096;
+
+  bool fails(const Guard& guard) const {
+    try {
+      options_.require_intact(guard);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kCorrupt) {
+        throw;
+      }
+      if (first_text_.empty()) {
+        first_text_ = error.what();
+      }
+      return true;
+    }
+    return false;
+  }
+
+  const DatasetOptions& options_;
+  std::vector<std::uint64_t>& failing_;
+  std::string& first_text_;
+  Guard batch_;
+  std::uint64_t first_record_ = 0;
+};
+
 // With --verify=mount: the records that fail.
 std::vector<std::uint64_t> find_failing(const RecordTable& table, const DatasetOptions& options,
                                         const Warn& warn) {
   std::vector<std::uint64_t> failing;
   std::string first;
-  for (std::uint64_t record = 0; record < table.size(); ++record) {
-    if (table.damage(record) != nullptr) {
-      continue;
+  for (const StoredUnit& unit : table.stored()) {
+    FailureSearch search(options, failing, first);
+    for (std::uint64_t record = 0; record < table.size(); ++record) {
+      if (table.damage(record) == nullptr) {
+        search.add(record, unit.bytes->guard(record));
+      }
     }
-    try {
-      for (const StoredUnit& unit : table.stored()) {
-        options.require_intact(unit.bytes->guard(record));
-      }
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kCorrupt) {
-        throw;
-      }
-      if (failing.empty()) {
-        first = error.what();
-      }
-      failing.push_back(record);
-    }
+    search.finish();
   }
+  sort_unique(failing);
   if (!failing.empty()) {
     warn(fmt::format("{} ({} of {} records fail)", first, failing.size(), table.size()));
   }

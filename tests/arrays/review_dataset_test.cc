@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Data sets of several sources: which rows stand beside each other, and what is said about it.
+
+#include <gmock/gmock.h>
+
+#include "formats/arrays/dataset.h"
+#include "tests/arrays/review_tables.h"
+
+namespace npyfs::testing {
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using TestTablePtr = std::shared_ptr<MemoryTable>;
+
+TestTablePtr table_of(const std::string& name, const std::vector<std::optional<std::string>>& x) {
+  auto table = std::make_shared<MemoryTable>(name);
+  table->add_bytes("x", x);
+  return table;
+}
+
+TestTablePtr with_keys(TestTablePtr table, std::vector<std::string> keys) {
+  table->state().key_kind = KeyKind::kText;
+  table->state().text_keys = std::move(keys);
+  return table;
+}
+
+class DatasetReview : public ::testing::Test {
+ protected:
+  void add(const std::string& array, std::vector<TestTablePtr> tables) {
+    OpenedSource source{"train", array, tables.front()->asked().name, "test", {}};
+    source.tables.assign(tables.begin(), tables.end());
+    sources_.push_back(std::move(source));
+  }
+  Dataset build() {
+    return build_dataset(sources_, options_,
+                         [&](const std::string& text) { warnings_.push_back(text); });
+  }
+  std::string refusal(ErrorKind kind) {
+    try {
+      build();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), kind) << error.what();
+      return error.what();
+    }
+    return "accepted";
+  }
+  static std::string bytes_of(const Dataset& dataset, const std::string& name) {
+    for (const NamedArray& array : dataset.splits.at(0).arrays) {
+      if (array.name == name) {
+        return read_all(*array.array);
+      }
+    }
+    return "no " + name;
+  }
+
+  std::vector<OpenedSource> sources_;
+  DatasetOptions options_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(DatasetReview, VerifiesManyRecordsAtOnceAndCountsEachOnce) {
+  auto table = std::make_shared<MemoryTable>("parts");
+  table->state().verified = true;
+  const std::vector<std::optional<std::string>> payloads(10'000, "p");
+  table->add_bytes("wav", payloads);
+  table->add_bytes("txt", payloads);
+  add("", {table});
+  options_.verify = Verify::kMount;
+  std::uint64_t calls = 0;
+  options_.require_intact = [&](const Guard& guard) {
+    ++calls;
+    if (guard.first <= 7777 && 7777 < guard.first + guard.count) {
+      throw Error(ErrorKind::kCorrupt, "checksum of 7777");
+    }
+  };
+  build();
+  EXPECT_THAT(warnings_, ElementsAre("checksum of 7777 (1 of 10000 records fail)"));
+  EXPECT_LT(calls, 10'000U);
+}
+
+}  // namespace
+
+}  // namespace npyfs::testing
