@@ -149,8 +149,8 @@ class SplitBuilder {
   }
 
   Split build() {
-    leave_out_known_damage();
     join_members();
+    leave_out_known_damage();
     // Laying out may find more damage; with --permissive that is left out of all members alike.
     while (!lay_out_all()) {
     }
@@ -164,59 +164,43 @@ class SplitBuilder {
   const std::set<std::string>& names_seen() const { return names_seen_; }
 
  private:
-  // Members joined row by row lose the same rows, or those behind would no longer belong together.
+  // Of joined members: what is bad in one is left out of all, so that rows still belong together.
   void leave_out_known_damage() {
-    std::vector<std::vector<std::uint64_t>> bad;
+    std::vector<std::uint64_t> bad;
     for (const Member& member : members_) {
-      bad.push_back(find_bad(member));
+      if (options_.verify == Verify::kMount && options_.require_intact) {
+        const auto failing = find_failing(*member.table, options_, warn_);
+        bad.insert(bad.end(), failing.begin(), failing.end());
+      }
+      if (options_.permissive) {
+        add_damaged(*member.table, bad);
+      }
     }
-    if (!options_.permissive) {
+    if (options_.permissive) {
+      leave_out_of_all(bad);
+    }
+  }
+
+  void add_damaged(const RecordTable& table, std::vector<std::uint64_t>& bad) const {
+    if (table.damaged_count() == 0) {
       return;
     }
-    std::vector<std::uint64_t> bad_rows;
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      if (joined_by_row(i)) {
-        if (members_[i].table->size() != members_[0].table->size()) {
-          return;  // which join_members refuses
-        }
-        bad_rows.insert(bad_rows.end(), bad[i].begin(), bad[i].end());
-      }
-    }
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      const auto& left_out = joined_by_row(i) ? bad_rows : bad[i];
-      if (!left_out.empty()) {
-        members_[i].table = leave_out(members_[i].table, left_out);
-      }
-    }
-  }
-
-  // Whether the member's rows are those of the first by their number, see join_rows.
-  bool joined_by_row(std::size_t i) const {
-    return i == 0 || members_[0].table->key_kind() == KeyKind::kNone ||
-           members_[i].table->key_kind() == KeyKind::kNone;
-  }
-
-  // Records known to be bad, as far as they may have to be left out.
-  std::vector<std::uint64_t> find_bad(const Member& member) const {
-    const RecordTable& table = *member.table;
-    std::vector<std::uint64_t> bad;
-    if (options_.verify == Verify::kMount && options_.require_intact) {
-      bad = find_failing(table, options_, warn_);
-    }
-    if (!options_.permissive || table.damaged_count() == 0) {
-      return bad;
-    }
-    const std::size_t failing = bad.size();
+    const std::size_t before = bad.size();
     for (std::uint64_t record = 0; record < table.size(); ++record) {
       if (const Damage* damage = table.damage(record)) {
-        if (bad.size() == failing) {
+        if (bad.size() == before) {
           warn_(fmt::format("{}; left out ({} records)", damage->error.what(),
                             table.damaged_count()));
         }
         bad.push_back(record);
       }
     }
-    return bad;
+  }
+
+  void leave_out_of_all(const std::vector<std::uint64_t>& rows) {
+    for (Member& member : members_) {
+      member.table = leave_out(member.table, rows);
+    }
   }
 
   // Every member gets the rows of the first, in its order.
@@ -234,8 +218,7 @@ class SplitBuilder {
     if (members_.size() == 1) {
       return;
     }
-    std::sort(missing.begin(), missing.end());
-    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+    sort_unique(missing);
     for (std::size_t i = 1; i < members_.size(); ++i) {
       std::vector<std::uint64_t> rows;
       rows.reserve(joins[i].rows.size() - missing.size());
@@ -282,11 +265,7 @@ class SplitBuilder {
     if (damaged.empty() || !options_.permissive) {
       return true;
     }
-    std::sort(damaged.begin(), damaged.end());
-    damaged.erase(std::unique(damaged.begin(), damaged.end()), damaged.end());
-    for (Member& member : members_) {
-      member.table = leave_out(member.table, damaged);
-    }
+    leave_out_of_all(damaged);
     return false;
   }
 

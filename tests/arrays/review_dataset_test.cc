@@ -62,6 +62,41 @@ class DatasetReview : public ::testing::Test {
   std::vector<std::string> warnings_;
 };
 
+TEST_F(DatasetReview, WhatAKeylessJoinLeavesOutIsLeftOutOfAllMembers) {
+  auto images = table_of("images", {"a", "b", "c", "d", "e"});
+  images->state().damage.emplace(1, damage_at("images: b is cut", 1));
+  auto labels = table_of("labels", {"0", "1", "2", "3", "4"});
+  labels->state().damage.emplace(3, damage_at("labels: 3 is cut", 1));
+  add("", {images});
+  add("y", {labels});
+  options_.permissive = true;
+  const Dataset dataset = build();
+  EXPECT_EQ(bytes_of(dataset, "x"), "ace");
+  EXPECT_EQ(bytes_of(dataset, "y"), "024");
+  EXPECT_THAT(warnings_, ElementsAre("images: b is cut; left out (1 records)",
+                                     "labels: 3 is cut; left out (1 records)"));
+}
+
+TEST_F(DatasetReview, WhatFailsItsChecksumIsLeftOutOfAllMembers) {
+  auto images = table_of("images", {"a", "b", "c", "d"});
+  images->state().verified = true;
+  auto labels = table_of("labels", {"0", "1", "2", "3"});
+  labels->state().verified = true;
+  add("", {images});
+  add("y", {labels});
+  options_.permissive = true;
+  options_.verify = Verify::kMount;
+  options_.require_intact = [&](const Guard& guard) {
+    const std::uint64_t bad = guard.table == images.get() ? 0 : 2;
+    if (guard.first <= bad && bad < guard.first + guard.count) {
+      throw Error(ErrorKind::kCorrupt, "checksum of " + std::to_string(bad));
+    }
+  };
+  const Dataset dataset = build();
+  EXPECT_EQ(bytes_of(dataset, "x"), "bd");
+  EXPECT_EQ(bytes_of(dataset, "y"), "13");
+}
+
 TEST_F(DatasetReview, VerifiesManyRecordsAtOnceAndCountsEachOnce) {
   auto table = std::make_shared<MemoryTable>("parts");
   table->state().verified = true;
