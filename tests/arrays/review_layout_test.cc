@@ -107,6 +107,26 @@ TEST(PadValueReview, ZeroFitsEveryType) {
   EXPECT_EQ(padding("-0.0", "<f4"), packed<float>({-0.0F}));
 }
 
+TEST_F(LayoutReview, RefusesToShowBytesThatAreNotThere) {
+  const auto table = typed("<i8", {{{}, "12345678"}});
+  choices_.layout["x"] = Layout::kBytes;
+  EXPECT_THAT(refusal(table, ErrorKind::kUsage), HasSubstr("--layout x=bytes"));
+  choices_.layout.clear();
+  choices_.decode["x"] = "raw";
+  EXPECT_THAT(refusal(table, ErrorKind::kUsage), HasSubstr("--decode x=raw"));
+}
+
+TEST_F(LayoutReview, RefusesADecoderThatNoFormatTook) {
+  auto table = std::make_shared<MemoryTable>("set");
+  table->add_bytes("x", {"a", "b"});
+  choices_.decode["x"] = "imagerecord";
+  EXPECT_THAT(refusal(table, ErrorKind::kUsage), HasSubstr("--decode x=imagerecord"));
+  const std::vector<MemoryItem> numbers = {{{}, "1234"}, {{}, "5678"}};
+  table->add_typed("y", std::make_shared<MemoryColumn>("<f4", numbers));
+  table->add_typed("id", std::make_shared<MemoryColumn>("<u4", numbers));
+  EXPECT_EQ(read_all(*lay(table).arrays[0].array), "ab");
+}
+
 TEST_F(LayoutReview, ASurveyVerifiesOnlyWhereThatIsWanted) {
   choices_.dtype.emplace("x", DType::simple("<i4"));
   choices_.shape.emplace("x", Shape{1});
