@@ -188,8 +188,19 @@ class FieldLayout {
     }
     const Error& first = found_.damaged->first();
     const std::uint64_t more = found_.damaged->size() - 1;
-    warn_(more > 0 ? fmt::format("{} (and {} more damaged records)", first.what(), more)
-                   : std::string(first.what()));
+    result_.damage_text = more > 0
+                              ? fmt::format("{} (and {} more damaged records)", first.what(), more)
+                              : std::string(first.what());
+    warn_(result_.damage_text);
+  }
+
+  void warn_of_unsized() {
+    if (found_.unsized > 0) {
+      warn_(fmt::format(
+          "{}: {} is damaged and its size is unknown; {} has no rows of it{}",
+          first_source(*table_), record_name(*table_, found_.first_unsized), name_,
+          found_.unsized > 1 ? fmt::format(" (and of {} more)", found_.unsized - 1) : ""));
+    }
   }
 
   // No item is there: the shape is what was declared, else that of empty bytes.
@@ -266,6 +277,7 @@ class FieldLayout {
   }
 
   void build_concatenated(const RecordItems& items) {
+    warn_of_unsized();
     std::vector<std::int64_t> offsets = take_rows();
     std::int64_t sum = 0;
     offsets.push_back(0);

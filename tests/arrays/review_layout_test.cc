@@ -127,6 +127,23 @@ TEST_F(LayoutReview, RefusesADecoderThatNoFormatTook) {
   EXPECT_EQ(read_all(*lay(table).arrays[0].array), "ab");
 }
 
+TEST_F(LayoutReview, SaysThatADamagedRecordOfUnknownSizeHasNoRows) {
+  lay(typed("|u1", {{{2}, "aa"},
+                    {{1}, "b"},
+                    {{1}, "", true, false, damage_at("set: 2 is cut")},
+                    {{1}, "", true, false, damage_at("set: 3 is cut", 1)},
+                    {{1}, "", true, false, damage_at("set: 4 is cut")}}));
+  EXPECT_THAT(warnings_,
+              ElementsAre("set: 2 is cut (and 2 more damaged records)",
+                          "set: record 2 is damaged and its size is unknown; x has no rows of it "
+                          "(and of 1 more)"));
+}
+
+TEST_F(LayoutReview, SaysNothingOfRowsThatAllRecordsHave) {
+  lay(typed("|u1", {{{2}, "aa"}, {{2}, "", true, false, damage_at("set: 1 is cut")}}));
+  EXPECT_THAT(warnings_, ElementsAre("set: 1 is cut"));
+}
+
 TEST_F(LayoutReview, ASurveyVerifiesOnlyWhereThatIsWanted) {
   choices_.dtype.emplace("x", DType::simple("<i4"));
   choices_.shape.emplace("x", Shape{1});
