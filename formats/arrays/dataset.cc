@@ -251,20 +251,30 @@ class SplitBuilder {
     split_.arrays.clear();
     taken_.clear();
     std::vector<std::uint64_t> damaged;
+    // With --permissive a layout that will be repeated is silent but for what made it so.
+    std::vector<std::string> said;
+    std::set<std::string> left_out;
+    const Warn remember = [&](const std::string& text) { said.push_back(text); };
     for (const Member& member : members_) {
       const auto fields = fields_of(member);
       for (const auto& [name, field] : fields) {
         names_seen_.insert(name);
-        LaidOutField laid = lay_out(name, *field, member.table, options_.fields, warn_);
+        LaidOutField laid = lay_out(name, *field, member.table, options_.fields,
+                                    options_.permissive ? remember : warn_);
         damaged.insert(damaged.end(), laid.damaged.begin(), laid.damaged.end());
+        if (!laid.damaged.empty()) {
+          left_out.insert(laid.damage_text + "; left out");
+        }
         for (LaidOutArray& array : laid.arrays) {
           add_array(name, array.name, std::move(array.array), member);
         }
       }
     }
     if (damaged.empty() || !options_.permissive) {
+      std::for_each(said.begin(), said.end(), warn_);
       return true;
     }
+    std::for_each(left_out.begin(), left_out.end(), warn_);
     leave_out_of_all(damaged);
     return false;
   }

@@ -117,6 +117,20 @@ TEST_F(DatasetReview, VerifiesManyRecordsAtOnceAndCountsEachOnce) {
   EXPECT_LT(calls, 10'000U);
 }
 
+// Of items, one is damaged as only inspecting them shows, and one is absent.
+TEST_F(DatasetReview, SaysEachWarningOnceThoughItLaysOutTwice) {
+  auto table = std::make_shared<MemoryTable>("set", 4);
+  std::vector<MemoryItem> items = {
+      {{1}, "a"}, {{1}, "b", true, false, damage_at("set: b is cut")}, {{}, "", false}, {{1}, "d"}};
+  table->add_typed("x", std::make_shared<MemoryColumn>("|u1", items));
+  add("", {table});
+  options_.permissive = true;
+  const Dataset dataset = build();
+  EXPECT_EQ(bytes_of(dataset, "x"), "ad");
+  EXPECT_THAT(warnings_, ElementsAre("set: b is cut; left out",
+                                     "set: record 1 lacks x; its rows are left empty"));
+}
+
 }  // namespace
 
 }  // namespace npyfs::testing
