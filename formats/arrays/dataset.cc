@@ -27,7 +27,38 @@ struct Member {
   std::string text;
   std::string format;
   TablePtr table;
+  std::string key_clash;  // which of its files disagree about keys, and how; empty: none do
 };
+
+const char* keys_text(const RecordTable& table) {
+  switch (table.key_kind()) {
+    case KeyKind::kNone:
+      break;
+    case KeyKind::kInteger:
+      return "integer keys";
+    case KeyKind::kText:
+      return "text keys";
+  }
+  return "no keys";
+}
+
+// An empty file has nothing to say about keys.
+std::string find_key_clash(const std::vector<TablePtr>& tables) {
+  const RecordTable* first = nullptr;
+  for (const TablePtr& table : tables) {
+    if (table->size() == 0) {
+      continue;
+    }
+    if (first == nullptr) {
+      first = table.get();
+    } else if (table->key_kind() != first->key_kind()) {
+      return fmt::format("{}: its records have {}, those of {} have {}",
+                         printable(table->sources().front()->name()), keys_text(*table),
+                         printable(first->sources().front()->name()), keys_text(*first));
+    }
+  }
+  return {};
+}
 
 std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sources) {
   struct Parts {
@@ -51,8 +82,9 @@ std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sourc
   }
   std::vector<Member> members;
   for (Parts& p : parts) {
-    members.push_back(
-        {p.first->array, p.first->text, p.first->format, concatenate(std::move(p.tables))});
+    std::string key_clash = find_key_clash(p.tables);
+    members.push_back({p.first->array, p.first->text, p.first->format,
+                       concatenate(std::move(p.tables)), std::move(key_clash)});
   }
   return members;
 }
@@ -203,8 +235,28 @@ class SplitBuilder {
     }
   }
 
+  // Keys that only some files have join nothing, and may not be dropped in silence.
+  void settle_keys() {
+    for (const Member& member : members_) {
+      if (!member.key_clash.empty() && members_.size() > 1) {
+        throw Error(ErrorKind::kUnsupported,
+                    member.key_clash + "; such files cannot be joined with others");
+      }
+      if (!member.key_clash.empty()) {
+        warn_(member.key_clash + "; no keys are shown");
+      }
+    }
+    const bool by_key = std::any_of(members_.begin() + 1, members_.end(), [](const Member& m) {
+      return m.table->key_kind() != KeyKind::kNone;
+    });
+    if (by_key) {
+      require_unique_keys(*members_[0].table, members_[0].text);
+    }
+  }
+
   // Every member gets the rows of the first, in its order.
   void join_members() {
+    settle_keys();
     std::vector<Join> joins(members_.size());
     std::vector<std::uint64_t> missing;
     for (std::size_t i = 1; i < members_.size(); ++i) {

@@ -117,6 +117,42 @@ TEST_F(DatasetReview, VerifiesManyRecordsAtOnceAndCountsEachOnce) {
   EXPECT_LT(calls, 10'000U);
 }
 
+TEST_F(DatasetReview, RefusesDuplicateKeysInTheFirstSourceOfAJoin) {
+  add("", {with_keys(table_of("first", {"a", "b", "c"}), {"k1", "k2", "k1"})});
+  add("y", {with_keys(table_of("joined", {"0", "1"}), {"k1", "k2"})});
+  const std::string text = refusal(ErrorKind::kCorrupt);
+  EXPECT_THAT(text, HasSubstr("first"));
+  EXPECT_THAT(text, HasSubstr("k1"));
+}
+
+TEST_F(DatasetReview, DuplicateKeysAloneAreNoError) {
+  add("", {with_keys(table_of("first", {"a", "b", "c"}), {"k1", "k2", "k1"})});
+  EXPECT_EQ(bytes_of(build(), "x"), "abc");
+}
+
+TEST_F(DatasetReview, SaysWhichShardsDisagreeAboutKeys) {
+  add("", {with_keys(table_of("a.rec", {"a"}), {"k"}), table_of("b.rec", {"b"})});
+  const Dataset dataset = build();
+  EXPECT_EQ(bytes_of(dataset, "keys"), "no keys");
+  ASSERT_EQ(warnings_.size(), 1U);
+  EXPECT_THAT(warnings_[0], HasSubstr("a.rec"));
+  EXPECT_THAT(warnings_[0], HasSubstr("b.rec"));
+}
+
+TEST_F(DatasetReview, RefusesToJoinShardsThatDisagreeAboutKeys) {
+  add("", {with_keys(table_of("a.rec", {"a"}), {"k"}), table_of("b.rec", {"b"})});
+  add("y", {table_of("labels", {"0", "1"})});
+  const std::string text = refusal(ErrorKind::kUnsupported);
+  EXPECT_THAT(text, HasSubstr("a.rec"));
+  EXPECT_THAT(text, HasSubstr("b.rec"));
+}
+
+TEST_F(DatasetReview, AnEmptyShardHasNothingToSayAboutKeys) {
+  add("", {with_keys(table_of("a.rec", {"a"}), {"k"}), table_of("empty.rec", {})});
+  EXPECT_NE(bytes_of(build(), "keys"), "no keys");
+  EXPECT_TRUE(warnings_.empty());
+}
+
 // Of items, one is damaged as only inspecting them shows, and one is absent.
 TEST_F(DatasetReview, SaysEachWarningOnceThoughItLaysOutTwice) {
   auto table = std::make_shared<MemoryTable>("set", 4);
