@@ -49,12 +49,17 @@ constexpr std::uint64_t kBlockOverheadNbytes = 256;
 struct BlockCache::Impl {
   Impl(std::uint64_t capacity, VerifiedRecords& v) : capacity_nbytes(capacity), verified(v) {}
 
-  struct Entry {
-    std::shared_ptr<const Block> block;  // null while it is being decoded, and after a failure
+  // How a decoding ended. Who waits for it holds it, so that it reaches all of them even if the
+  // entry is gone by then.
+  struct Outcome {
+    bool known = false;
+    std::shared_ptr<const Block> block;  // null after a failure
     std::exception_ptr failure;
+  };
+  struct Entry {
+    std::shared_ptr<Outcome> outcome;
     std::uint64_t nbytes = 0;
-    std::list<Key>::iterator used;
-    bool loading = true;
+    std::list<Key>::iterator used;  // once there is a block
   };
 
   std::shared_ptr<const Block> decode(const Key& key) {
@@ -71,8 +76,8 @@ struct BlockCache::Impl {
     const MutexLock lock(mutex);
     Entry& entry = entries.at(key);
     entry.nbytes = block->bytes.size() + kBlockOverheadNbytes;
-    entry.block = std::move(block);
-    entry.loading = false;
+    entry.outcome->block = std::move(block);
+    entry.outcome->known = true;
     recent.push_front(key);
     entry.used = recent.begin();
     held_nbytes += entry.nbytes;
@@ -88,12 +93,11 @@ struct BlockCache::Impl {
   // Damage is remembered, since the kernel asks again page by page; what may pass is tried again.
   void fail(const Key& key, const std::exception_ptr& why, bool for_good) {
     const MutexLock lock(mutex);
-    if (for_good) {
-      Entry& entry = entries.at(key);
-      entry.failure = why;
-      entry.loading = false;
-    } else {
-      entries.erase(key);
+    const auto entry = entries.find(key);
+    entry->second.outcome->failure = why;
+    entry->second.outcome->known = true;
+    if (!for_good) {
+      entries.erase(entry);
     }
     decoded.notify_all();
   }
@@ -116,21 +120,21 @@ std::shared_ptr<const Block> BlockCache::get(const ChunkSource& chunks, std::uin
   const Key key{&chunks, chunk};
   {
     const MutexLock lock(impl_->mutex);
-    for (;;) {
-      const auto [at, is_new] = impl_->entries.try_emplace(key);
-      if (is_new) {
-        break;
+    const auto [at, is_new] = impl_->entries.try_emplace(key);
+    if (!is_new) {
+      const std::shared_ptr<const Impl::Outcome> outcome = at->second.outcome;
+      if (outcome->block != nullptr) {
+        impl_->recent.splice(impl_->recent.begin(), impl_->recent, at->second.used);
       }
-      Impl::Entry& entry = at->second;
-      if (entry.block != nullptr) {
-        impl_->recent.splice(impl_->recent.begin(), impl_->recent, entry.used);
-        return entry.block;
+      while (!outcome->known) {
+        impl_->decoded.wait(impl_->mutex);
       }
-      if (!entry.loading) {
-        std::rethrow_exception(entry.failure);
+      if (outcome->failure != nullptr) {
+        std::rethrow_exception(outcome->failure);
       }
-      impl_->decoded.wait(impl_->mutex);
+      return outcome->block;
     }
+    at->second.outcome = std::make_shared<Impl::Outcome>();
   }
   try {
     auto block = impl_->decode(key);
