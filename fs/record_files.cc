@@ -28,6 +28,22 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return number;
 }
 
+// As escape_name(a).compare(escape_name(b)), without making these where the first difference tells.
+int compare_escaped(std::string_view a, std::string_view b) {
+  const auto plain = [](std::string_view text, std::size_t at) {
+    return at == text.size() || (text[at] != '/' && text[at] != '\0');
+  };
+  const std::size_t both = std::min(a.size(), b.size());
+  const auto same = static_cast<std::size_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(both), b.begin()).first -
+      a.begin());
+  // Names of at most two bytes may be escaped as a whole.
+  if (both > 2 && plain(a, same) && plain(b, same)) {
+    return a.substr(same).compare(b.substr(same));
+  }
+  return escape_name(a).compare(escape_name(b));
+}
+
 }  // namespace
 
 RecordFiles::RecordFiles(std::shared_ptr<const RecordTable> table)
@@ -99,7 +115,7 @@ std::string RecordFiles::key_text(std::uint64_t record) const {
     case KeyKind::kInteger:
       return std::to_string(table_->int_key(record));
     case KeyKind::kText:
-      return std::string(table_->text_key(record));
+      return escape_name(table_->text_key(record));
     case KeyKind::kNone:
       break;
   }
@@ -112,7 +128,7 @@ int RecordFiles::compare_keys(std::uint64_t a, std::uint64_t b) const {
     const std::int64_t y = table_->int_key(b);
     return x < y ? -1 : (x > y ? 1 : 0);
   }
-  return table_->text_key(a).compare(table_->text_key(b));
+  return compare_escaped(table_->text_key(a), table_->text_key(b));
 }
 
 // By the text of the key, as order() has text keys; integer keys are asked for as integers.
@@ -123,7 +139,8 @@ int RecordFiles::compare_key(std::uint64_t record, std::string_view key) const {
     const std::int64_t own = table_->int_key(record);
     return own < number ? -1 : (own > number ? 1 : 0);
   }
-  return table_->text_key(record).compare(key);
+  // What is escaped stays as it is when it is escaped once more.
+  return compare_escaped(table_->text_key(record), key);
 }
 
 const std::vector<std::uint64_t>& RecordFiles::order() const {
@@ -150,35 +167,46 @@ RecordFiles::Equal RecordFiles::equal_range(std::string_view key) const {
 
 // The name without its extension.
 std::string RecordFiles::stem(std::uint64_t record) const {
-  const std::string key = key_text(record);
+  std::string key = key_text(record);
   if (table_->key_kind() == KeyKind::kNone) {
     return key;
   }
   const Equal equal = equal_range(key);
   if (equal.last - equal.first == 1 || order()[equal.first] == record) {
-    return escape_name(key);
+    return key;
   }
   const auto begin = order().begin() + static_cast<std::ptrdiff_t>(equal.first);
   const auto end = order().begin() + static_cast<std::ptrdiff_t>(equal.last);
   const auto at = std::lower_bound(begin, end, record);
-  return escape_name(numbered(key, static_cast<std::uint64_t>(at - begin) + 1));
+  auto n = static_cast<std::uint64_t>(at - begin) + 1;
+  for (const std::uint64_t taken : taken_numbers(key)) {
+    n += taken <= n ? 1 : 0;
+  }
+  return fmt::format("{}~{}", key, n);
 }
 
-// "<key>~n" for the `ordinal`-th (from 1) record of that key; an n that is itself a key is skipped.
-std::string RecordFiles::numbered(const std::string& key, std::uint64_t ordinal) const {
-  std::uint64_t n = 1;
-  std::string name;
-  for (std::uint64_t left = ordinal - 1; left > 0;) {
-    name = fmt::format("{}~{}", key, ++n);
-    if (table_->key_kind() == KeyKind::kText) {
-      const Equal taken = equal_range(name);
-      if (taken.first != taken.last) {
-        continue;
-      }
-    }
-    --left;
+// Every n from 2 on for which "<key>~n" is a key itself, ascending: no other record of `key` is
+// called that.
+std::vector<std::uint64_t> RecordFiles::taken_numbers(const std::string& key) const {
+  std::vector<std::uint64_t> taken;
+  if (table_->key_kind() != KeyKind::kText) {
+    return taken;
   }
-  return name;
+  const std::string prefix = key + "~";
+  for (std::uint64_t at = equal_range(prefix).first; at < order().size(); ++at) {
+    const std::string other = key_text(order()[at]);
+    if (!other.starts_with(prefix)) {
+      break;
+    }
+    const std::string_view digits = std::string_view(other).substr(prefix.size());
+    const auto number = parse_number(digits);
+    if (number && *number >= 2 && std::to_string(*number) == digits) {
+      taken.push_back(*number);
+    }
+  }
+  std::sort(taken.begin(), taken.end());
+  taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
+  return taken;
 }
 
 std::optional<std::uint64_t> RecordFiles::find(std::string_view name) const {
@@ -210,18 +238,16 @@ std::vector<std::uint64_t> RecordFiles::find_stem(std::string_view stem) const {
     }
     return records;
   }
-  const std::string key = unescape_name(stem);
-  find_key(key, records);
-  if (key != stem) {
-    find_key(stem, records);
-  }
-  const std::size_t tilde = key.rfind('~');
-  if (tilde != std::string::npos && parse_number(std::string_view(key).substr(tilde + 1))) {
-    find_key(std::string_view(key).substr(0, tilde), records);
+  find_numbered(std::string(stem), 1, records);
+  const std::size_t tilde = stem.rfind('~');
+  if (tilde != std::string::npos) {
+    if (const auto number = parse_number(stem.substr(tilde + 1)); number && *number > 1) {
+      find_numbered(std::string(stem.substr(0, tilde)), *number, records);
+    }
   }
   if (stem.size() >= kShortenedStemNbytes) {
     for (std::uint64_t record = 0; record < table_->size(); ++record) {
-      if (escape_name(table_->text_key(record)).substr(0, kShortenedStemNbytes) ==
+      if (key_text(record).substr(0, kShortenedStemNbytes) ==
           stem.substr(0, kShortenedStemNbytes)) {
         records.push_back(record);
       }
@@ -230,7 +256,9 @@ std::vector<std::uint64_t> RecordFiles::find_stem(std::string_view stem) const {
   return records;
 }
 
-void RecordFiles::find_key(std::string_view key, std::vector<std::uint64_t>& records) const {
+// The record of `key` that is called "<key>~n", or "<key>" for n = 1, if there is one.
+void RecordFiles::find_numbered(const std::string& key, std::uint64_t n,
+                                std::vector<std::uint64_t>& records) const {
   if (table_->key_kind() == KeyKind::kInteger) {
     std::int64_t number = 0;
     const auto parsed = std::from_chars(key.data(), key.data() + key.size(), number);
@@ -239,8 +267,14 @@ void RecordFiles::find_key(std::string_view key, std::vector<std::uint64_t>& rec
     }
   }
   const Equal equal = equal_range(key);
-  for (std::uint64_t i = equal.first; i < equal.last; ++i) {
-    records.push_back(order()[i]);
+  std::uint64_t ordinal = n;
+  if (n > 1) {
+    for (const std::uint64_t taken : taken_numbers(key)) {
+      ordinal -= taken < n ? 1 : 0;
+    }
+  }
+  if (ordinal <= equal.last - equal.first) {
+    records.push_back(order()[equal.first + ordinal - 1]);
   }
 }
 
