@@ -65,8 +65,8 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 3> kFormats = {kRecordio, kTfrecord, kFfrecord};
-  return kFormats;
+  static const std::array<Format, 3> rows = {kRecordio, kTfrecord, kFfrecord};
+  return rows;
 }
 
 const Format* find_format(std::string_view name) {

@@ -170,11 +170,10 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
     }
     if (!target.is_record && target.node->kind == Node::Kind::kStatus) {
       // Made now, read once: neither size nor bytes may be kept by the kernel.
-      auto text = std::make_unique<std::string>(fs.damage.lines());
       file->direct_io = 1;
-      file->fh = reinterpret_cast<std::uint64_t>(text.get());
-      if (fuse_reply_open(req, file) == 0) {
-        static_cast<void>(text.release());  // on_release takes it back
+      file->fh = fs.texts.add(fs.damage.lines());
+      if (fuse_reply_open(req, file) != 0) {
+        fs.texts.remove(file->fh);  // whoever asked has gone: it will not be released
       }
       return;
     }
@@ -187,13 +186,10 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
   });
 }
 
-// What on_open put into the handle; null for files that need none.
-std::string* text_of(const fuse_file_info& file) {
-  return reinterpret_cast<std::string*>(file.fh);  // NOLINT(performance-no-int-to-ptr): FUSE's way
-}
-
 void on_release(fuse_req_t req, fuse_ino_t /*ino*/, fuse_file_info* file) {
-  const std::unique_ptr<std::string> text(text_of(*file));
+  if (file->fh != 0) {
+    fs_of(req).texts.remove(file->fh);
+  }
   fuse_reply_err(req, 0);
 }
 
@@ -223,7 +219,7 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
   guard(req, ino, "read", [&](MountedFs& fs) {
     trace([&] { return fmt::format("read {} {}+{}", fs.tree.path(ino), offset, nbytes); });
     const auto begin = static_cast<std::uint64_t>(offset);
-    if (const std::string* text = text_of(*file)) {
+    if (const auto text = file->fh != 0 ? fs.texts.find(file->fh) : nullptr) {
       const std::size_t at = std::min<std::uint64_t>(begin, text->size());
       fuse_reply_buf(req, text->data() + at, std::min(nbytes, text->size() - at));
       return;
@@ -465,6 +461,23 @@ fuse_lowlevel_ops make_ops() {
 }
 
 }  // namespace
+
+std::uint64_t OpenTexts::add(std::string text) {
+  const MutexLock lock(mutex_);
+  texts_.emplace(++last_, std::make_shared<const std::string>(std::move(text)));
+  return last_;
+}
+
+std::shared_ptr<const std::string> OpenTexts::find(std::uint64_t handle) const {
+  const MutexLock lock(mutex_);
+  const auto found = texts_.find(handle);
+  return found != texts_.end() ? found->second : nullptr;
+}
+
+void OpenTexts::remove(std::uint64_t handle) {
+  const MutexLock lock(mutex_);
+  texts_.erase(handle);
+}
 
 const fuse_lowlevel_ops& fuse_ops() {
   static const fuse_lowlevel_ops ops = make_ops();

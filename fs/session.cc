@@ -190,7 +190,9 @@ int serve_dataset(const Dataset& dataset, ChunkCache& cache, VerifiedRecords& ve
   const Fetcher fetcher(cache, verified);
   DamageLog damage;
   std::unique_ptr<CacheDropper> dropper;
-  MountedFs fs{tree, fetcher, damage, ::getuid(), ::getgid(), [&dropper] { dropper->wake(); }};
+  OpenTexts texts;
+  MountedFs fs{
+      tree, fetcher, damage, texts, ::getuid(), ::getgid(), [&dropper] { dropper->wake(); }};
 
   fuse_set_log_func(take_libfuse_line);
   const SessionPtr session = make_session(options, fs);
@@ -218,6 +220,13 @@ int serve_dataset(const Dataset& dataset, ChunkCache& cache, VerifiedRecords& ve
   }
   open_log(foreground ? LogTarget::kStderr : LogTarget::kSyslog, options.debug);
   dropper = std::make_unique<CacheDropper>(session.get(), tree);
+  // Verifying a record of terabytes must not keep a mount from ending.
+  verified.set_proceed([&session] {
+    if (fuse_session_exited(session.get()) != 0) {
+      throw Error(ErrorKind::kIo, "the mount is ending", EINTR);
+    }
+  });
+  const AtEnd forget([&verified] { verified.set_proceed(nullptr); });
   const int ended = run_loop(session.get(), options.threads);
   if (ended < 0) {
     log_error(fmt::format("{}: serving ended: {}", options.mountpoint, libfuse_said()));

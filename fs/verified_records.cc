@@ -122,6 +122,7 @@ struct VerifiedRecords::Impl {
   }
 
   const Verify verify;
+  std::function<void()> proceed;
   const std::uint64_t id = next_id.fetch_add(1);
   std::atomic<bool> any_damaged{false};
   Mutex mutex;  // never held while reading
@@ -131,6 +132,10 @@ struct VerifiedRecords::Impl {
 
 VerifiedRecords::VerifiedRecords(Verify verify) : impl_(std::make_unique<Impl>(verify)) {}
 VerifiedRecords::~VerifiedRecords() = default;
+
+void VerifiedRecords::set_proceed(std::function<void()> proceed) {
+  impl_->proceed = std::move(proceed);
+}
 
 bool VerifiedRecords::known_intact(const Guard& guard) const {
   return guard.table == nullptr || impl_->verify == Verify::kNever ||
@@ -156,7 +161,7 @@ void VerifiedRecords::require_intact(const Guard& guard, const ReadWindow& windo
               ? checksum_of(*checksum,
                             window.bytes.subspan(checksum->payload.offset - window.offset,
                                                  checksum->payload.nbytes))
-              : read_checksum_of(*checksum);
+              : read_checksum_of(*checksum, impl_->proceed);
       const std::uint32_t expected = stored_checksums.read(checksum->stored, window, end - record);
       if (found != expected) {
         // A source that has changed under us is not damage.

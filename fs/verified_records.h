@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -33,6 +34,10 @@ class VerifiedRecords {
   // With kNever nothing is ever checked.
   explicit VerifiedRecords(Verify verify);
   ~VerifiedRecords();
+
+  // Called while a large record is read; throws when nobody will want the answer any more. To be
+  // set before there are threads.
+  void set_proceed(std::function<void()> proceed);
 
   // Whether every record of `guard` is known to match its checksum.
   bool known_intact(const Guard& guard) const;

@@ -475,7 +475,9 @@ TablePtr select_rows(TablePtr table, Rows rows) {
   return std::make_shared<SelectedTable>(std::move(table), std::move(rows));
 }
 
-TablePtr leave_out(TablePtr table, const std::vector<std::uint64_t>& left_out) {
+TablePtr leave_out(TablePtr table, std::vector<std::uint64_t> left_out) {
+  std::sort(left_out.begin(), left_out.end());
+  left_out.erase(std::unique(left_out.begin(), left_out.end()), left_out.end());
   const std::uint64_t count = table->size();
   return select_rows(std::move(table), Rows::without(left_out, count));
 }

@@ -135,6 +135,7 @@ class FeatureIndex : public FeatureSink {
   Slots features_;
   Slots lists_;
   std::vector<Slot*> touched_;
+  std::size_t names_nbytes_ = 0;  // of all slots
   std::uint64_t committed_ = 0;
   std::uint64_t dense_slots_ = 0;  // present in every committed record
 };

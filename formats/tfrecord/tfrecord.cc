@@ -111,7 +111,7 @@ class Indexer {
 
   void take_lost_framing(const Step& step) {
     if (!context_.permissive || records_->payloads.size() == 0) {
-      throw *step.error;
+      throw Error(*step.error);
     }
     warn(fmt::format("{}; the {} records before it are shown", step.error->what(),
                      records_->payloads.size()));
@@ -231,9 +231,11 @@ class Indexer {
 
   Error malformed_error(std::uint64_t record, const Error& fault) const {
     if (fault.kind() == ErrorKind::kTooLarge) {
-      return {fault.kind(), fmt::format("{}; record {} is not shown, --decode x=raw shows all of "
-                                        "them undecoded",
-                                        fault.what(), record)};
+      // Readers get EIO, as of any damage.
+      return {ErrorKind::kUnsupported,
+              fmt::format("{}; record {} is not shown, --decode x=raw shows all of "
+                          "them undecoded",
+                          fault.what(), record)};
     }
     return {fault.kind(), fmt::format("{}; record {} is no valid Example, {}", fault.what(), record,
                                       matches(records_->checksum(record))
@@ -244,9 +246,10 @@ class Indexer {
   // Records before the first good one: now that it is known they are Examples. As raw bytes
   // they need no mention, their checksum speaks when they are read.
   void settle_suspects() {
-    for (const auto& [record, too_large] : std::exchange(suspects_, {})) {
-      add_damage(record, [&] {
-        return too_large ? malformed_error(record, *too_large) : checksum_error(record);
+    for (const Suspect& suspect : std::exchange(suspects_, {})) {
+      add_damage(suspect.record, [&] {
+        return suspect.too_large ? malformed_error(suspect.record, *suspect.too_large)
+                                 : checksum_error(suspect.record);
       });
     }
   }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -249,10 +250,8 @@ inline std::string decode_chunk(const ChunkSource& chunks, std::uint64_t chunk) 
   return bytes;
 }
 
-// What reading `range` gives, '?' for each byte that cannot be read.
-inline std::string read_range(const Array& array, ByteRange range) {
-  Plan plan;
-  array.plan(range, plan);
+// The bytes of a plan, '?' for each that cannot be read.
+inline std::string read_pieces(const Plan& plan) {
   std::string all;
   for (const Piece& piece : plan.pieces()) {
     std::string bytes(piece.nbytes, '?');
@@ -275,6 +274,21 @@ inline std::string read_range(const Array& array, ByteRange range) {
         break;
     }
     all += bytes;
+  }
+  return all;
+}
+
+// What reading `range` gives. Tiny pieces are planned in parts.
+inline std::string read_range(const Array& array, ByteRange range) {
+  std::string all;
+  while (!range.empty()) {
+    Plan plan;
+    array.plan(range, plan);
+    if (plan.nbytes() == 0) {
+      throw std::logic_error("a plan of nothing");
+    }
+    all += read_pieces(plan);
+    range.begin += plan.nbytes();
   }
   return all;
 }

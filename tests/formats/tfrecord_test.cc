@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -152,7 +153,7 @@ struct Options {
   std::map<std::string, std::string> decode = {};
 };
 
-std::unique_ptr<Opened> open_source(SourcePtr source, const Options& options = {}) {
+std::unique_ptr<Opened> open_source(const SourcePtr& source, const Options& options = {}) {
   auto opened = std::make_unique<Opened>();
   OpenContext context;
   context.permissive = options.permissive;
@@ -651,6 +652,7 @@ TEST(TfrecordBad, NestedGroupsAndManyNamesAreLimited) {
   EXPECT_EQ(open_bytes(file_of({good, nested}))->table->damaged_count(), 0U);
 
   std::vector<std::string> payloads;
+  payloads.reserve(65537);
   for (int i = 0; i < 65537; ++i) {
     payloads.push_back(example(feature(std::to_string(i), int_list("\x01"))));
   }
@@ -691,7 +693,7 @@ TEST(TfrecordBad, AFeatureOfTooManyPiecesIsItsRecordsDamage) {
   EXPECT_EQ(opened->table->damaged_count(), 2U);
   for (const std::uint64_t record : {0, 2}) {
     ASSERT_NE(opened->table->damage(record), nullptr);
-    EXPECT_EQ(opened->table->damage(record)->error.kind(), ErrorKind::kTooLarge);
+    EXPECT_EQ(opened->table->damage(record)->error.to_errno(), EIO);
     EXPECT_THAT(opened->table->damage(record)->error.what(),
                 HasSubstr("strings or lists of a feature is 65537 and more, expected at most "
                           "65536; record " +
@@ -711,6 +713,29 @@ TEST(TfrecordBad, AFeatureOfTooManyPiecesIsItsRecordsDamage) {
   const auto steps = open_bytes(file_of({long_sub(
       2, long_sub(1, sub(1, "s") + long_sub(2, repeated(sub(1, int_list("\x01")), 70000))))}));
   EXPECT_EQ(steps->item("s", 0).shape, Shape{70000});
+}
+
+TEST(TfrecordBad, LongNamesAreLimitedAllTogether) {
+  const auto entry = [](int i) {
+    std::string name = std::to_string(i);
+    name.resize(65536, 'n');
+    return long_sub(1, long_sub(1, name) + sub(2, int_list("\x01")));
+  };
+  std::vector<std::string> payloads;
+  payloads.reserve(257);
+  for (int i = 0; i < 257; ++i) {
+    payloads.push_back(long_sub(1, entry(i)));
+  }
+  try {
+    open_bytes(file_of(payloads));
+    FAIL() << "16 MiB of names were taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kTooLarge);
+    EXPECT_THAT(error.what(), HasSubstr("257 feature names of 16842752 bytes in all and more, "
+                                        "expected at most 65536 of 16777216 bytes"));
+  }
+  payloads.pop_back();
+  EXPECT_THAT(open_bytes(file_of(payloads))->names(), SizeIs(256));
 }
 
 // Reads all that can be read; damage must come as Error.
