@@ -60,6 +60,7 @@ class FieldLayout {
 
  private:
   void choose_column() {
+    refuse_unmet();
     const DType* dtype = chosen(choices_.dtype, name_);
     const Shape* shape = chosen(choices_.shape, name_);
     if (field_.typed != nullptr) {
@@ -81,6 +82,37 @@ class FieldLayout {
     if (layout_ != Layout::kBytes && (decode == nullptr || *decode != "raw")) {
       decode_payload();
     }
+  }
+
+  // A choice that nothing comes of is a mistake.
+  void refuse_unmet() const {
+    if (table_->size() == 0) {
+      return;
+    }
+    const std::string* decode = chosen(choices_.decode, name_);
+    const bool raw = decode != nullptr && *decode == "raw";
+    if (field_.bytes == nullptr && (raw || layout_ == Layout::kBytes)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: --{} {}={}: it is of known type and has no bytes of its own",
+                              first_source(*table_), raw ? "decode" : "layout", name_,
+                              raw ? "raw" : "bytes"));
+    }
+    if (decode != nullptr && *decode == "imagerecord" && !is_of_image_records()) {
+      throw Error(ErrorKind::kUsage, fmt::format("{}: --decode {}=imagerecord: only the x of "
+                                                 "RecordIO can be that",
+                                                 first_source(*table_), name_));
+    }
+  }
+
+  // Its format then has made labels and ids beside it.
+  bool is_of_image_records() const {
+    const auto has = [&](const char* name) {
+      const auto& fields = table_->fields();
+      return std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+        return field.name == name && field.typed != nullptr;
+      });
+    };
+    return field_.name == "x" && has("y") && has("id");
   }
 
   // What the first non-empty record holds decides.
@@ -156,8 +188,19 @@ class FieldLayout {
     }
     const Error& first = found_.damaged->first();
     const std::uint64_t more = found_.damaged->size() - 1;
-    warn_(more > 0 ? fmt::format("{} (and {} more damaged records)", first.what(), more)
-                   : std::string(first.what()));
+    result_.damage_text = more > 0
+                              ? fmt::format("{} (and {} more damaged records)", first.what(), more)
+                              : std::string(first.what());
+    warn_(result_.damage_text);
+  }
+
+  void warn_of_unsized() {
+    if (found_.unsized > 0) {
+      warn_(fmt::format(
+          "{}: {} is damaged and its size is unknown; {} has no rows of it{}",
+          first_source(*table_), record_name(*table_, found_.first_unsized), name_,
+          found_.unsized > 1 ? fmt::format(" (and of {} more)", found_.unsized - 1) : ""));
+    }
   }
 
   // No item is there: the shape is what was declared, else that of empty bytes.
@@ -234,6 +277,7 @@ class FieldLayout {
   }
 
   void build_concatenated(const RecordItems& items) {
+    warn_of_unsized();
     std::vector<std::int64_t> offsets = take_rows();
     std::int64_t sum = 0;
     offsets.push_back(0);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "formats/bytes/error.h"
 
@@ -67,8 +68,12 @@ std::vector<std::byte> long_double_element(double value) {
   return bytes;
 }
 
+// All of `text`, which may have a plus, as C's numbers may.
 template <typename T>
-std::optional<T> parse_whole(const std::string& text) {
+std::optional<T> parse_whole(std::string_view text) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') {
+    text.remove_prefix(1);
+  }
   T number{};
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {

@@ -148,6 +148,9 @@ class Surveyor {
       const auto nbytes = damaged_nbytes(record);
       const bool fits = nbytes && row_nbytes > 0 && *nbytes % row_nbytes == 0;
       found_.rows[record] = fits ? *nbytes / row_nbytes : 0;
+      if (!fits && found_.unsized++ == 0) {
+        found_.first_unsized = record;
+      }
     }
   }
 

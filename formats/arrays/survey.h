@@ -33,6 +33,9 @@ struct Survey {
   // Records that cannot be read, with why. They take the common shape, or the rows their size
   // tells.
   std::shared_ptr<const DamagedRecords> damaged;
+  // Those for which there is neither: they have no rows.
+  std::uint64_t unsized = 0;
+  std::uint64_t first_unsized = 0;
 };
 
 // Inspects every item, unless the column knows that all are alike. An item that contradicts what

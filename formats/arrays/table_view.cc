@@ -18,6 +18,7 @@ class Starts {
  public:
   explicit Starts(const std::vector<TablePtr>& tables) {
     std::vector<std::uint64_t> ends;
+    ends.reserve(tables.size());
     for (const TablePtr& table : tables) {
       ends.push_back((ends.empty() ? 0 : ends.back()) + table->size());
     }

@@ -58,7 +58,7 @@ TablePtr concatenate(std::vector<TablePtr> tables);
 // The records `rows` of `table`; `table` itself where these are all in its order.
 TablePtr select_rows(TablePtr table, Rows rows);
 
-// `table` without the records in `left_out`, which may be in any order.
+// `table` without the records in `left_out`, in whatever order and however often they stand there.
 TablePtr leave_out(TablePtr table, std::vector<std::uint64_t> left_out);
 
 }  // namespace npyfs

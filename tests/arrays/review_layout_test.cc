@@ -107,6 +107,43 @@ TEST(PadValueReview, ZeroFitsEveryType) {
   EXPECT_EQ(padding("-0.0", "<f4"), packed<float>({-0.0F}));
 }
 
+TEST_F(LayoutReview, RefusesToShowBytesThatAreNotThere) {
+  const auto table = typed("<i8", {{{}, "12345678"}});
+  choices_.layout["x"] = Layout::kBytes;
+  EXPECT_THAT(refusal(table, ErrorKind::kUsage), HasSubstr("--layout x=bytes"));
+  choices_.layout.clear();
+  choices_.decode["x"] = "raw";
+  EXPECT_THAT(refusal(table, ErrorKind::kUsage), HasSubstr("--decode x=raw"));
+}
+
+TEST_F(LayoutReview, RefusesADecoderThatNoFormatTook) {
+  auto table = std::make_shared<MemoryTable>("set");
+  table->add_bytes("x", {"a", "b"});
+  choices_.decode["x"] = "imagerecord";
+  EXPECT_THAT(refusal(table, ErrorKind::kUsage), HasSubstr("--decode x=imagerecord"));
+  const std::vector<MemoryItem> numbers = {{{}, "1234"}, {{}, "5678"}};
+  table->add_typed("y", std::make_shared<MemoryColumn>("<f4", numbers));
+  table->add_typed("id", std::make_shared<MemoryColumn>("<u4", numbers));
+  EXPECT_EQ(read_all(*lay(table).arrays[0].array), "ab");
+}
+
+TEST_F(LayoutReview, SaysThatADamagedRecordOfUnknownSizeHasNoRows) {
+  lay(typed("|u1", {{{2}, "aa"},
+                    {{1}, "b"},
+                    {{1}, "", true, false, damage_at("set: 2 is cut")},
+                    {{1}, "", true, false, damage_at("set: 3 is cut", 1)},
+                    {{1}, "", true, false, damage_at("set: 4 is cut")}}));
+  EXPECT_THAT(warnings_,
+              ElementsAre("set: 2 is cut (and 2 more damaged records)",
+                          "set: record 2 is damaged and its size is unknown; x has no rows of it "
+                          "(and of 1 more)"));
+}
+
+TEST_F(LayoutReview, SaysNothingOfRowsThatAllRecordsHave) {
+  lay(typed("|u1", {{{2}, "aa"}, {{2}, "", true, false, damage_at("set: 1 is cut")}}));
+  EXPECT_THAT(warnings_, ElementsAre("set: 1 is cut"));
+}
+
 TEST_F(LayoutReview, ASurveyVerifiesOnlyWhereThatIsWanted) {
   choices_.dtype.emplace("x", DType::simple("<i4"));
   choices_.shape.emplace("x", Shape{1});

@@ -32,8 +32,10 @@ Points replaced(std::string_view text) {
 Points escaped(const std::string& text) {
   std::vector<std::byte> out(utf8_length(text) * 4);
   write_utf32(text, out);
-  Points points(out.size() / 4);
-  std::memcpy(points.data(), out.data(), out.size());
+  Points points;
+  for (std::size_t i = 0; i < out.size(); i += sizeof(char32_t)) {
+    std::memcpy(&points.emplace_back(), &out[i], sizeof(char32_t));
+  }
   return points;
 }
 

@@ -50,7 +50,7 @@ struct FakeRecords {
   std::vector<std::string> text_keys;
   // Whole records; what is said of a size is Damage::nbytes.
   std::map<std::uint64_t, Damage> damage;
-  // Of the first field. A failing record's payload has one bit flipped.
+  // Of the first field. A failing record has a bit of its last byte flipped.
   bool checksums = false;
   Checksum::Kind checksum_kind = Checksum::Kind::kCrc32;
   std::set<std::uint64_t> failing;
@@ -243,7 +243,8 @@ class FakeTable : public RecordTable {
         checksum.stored.offset += sums.empty() ? 0 : sums_begin;
       }
       for (const std::uint64_t record : records_.failing) {
-        source->flip(stored->extents[record].offset);
+        const Extent& payload = stored->extents[record];
+        source->flip(payload.offset + payload.nbytes - 1);
       }
     }
     stored->source = source;
