@@ -12,12 +12,13 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <span>
 
 #include "cli/nearest.h"
+#include "formats/bytes/byte_source.h"
 #include "formats/bytes/error.h"
 
 namespace npyfs {
@@ -170,7 +171,7 @@ std::string parse_number_text(std::string_view option, const std::string& text) 
 
 std::uint64_t parse_header_align(std::string_view option, std::string_view text) {
   constexpr std::uint64_t kLeast = 64;  // numpy's own
-  constexpr std::uint64_t kMost = 64 * 1024;
+  constexpr std::uint64_t kMost = 65536;
   const std::uint64_t nbytes = parse_nbytes(option, text);
   if (!std::has_single_bit(nbytes) || nbytes < kLeast || nbytes > kMost) {
     refuse(option, text, "a power of two from 64 to 64K");
@@ -203,17 +204,24 @@ std::string parse_array_name(std::string_view option, const std::string& text) {
 }
 
 std::vector<std::string> read_lines(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    if (line.ends_with('\r')) {
-      line.pop_back();
-    }
-    lines.push_back(std::move(line));
+  // What no list of names needs, so that a path to a device or to the data itself is found out.
+  constexpr std::uint64_t kMostNbytes = std::uint64_t{16} << 20;
+  const auto source = FileSource::open(path, path);
+  if (source->nbytes() > kMostNbytes) {
+    throw file_error(ErrorKind::kTooLarge, path,
+                     fmt::format("it has {} bytes, expected a list of names of at most {}",
+                                 source->nbytes(), kMostNbytes));
   }
-  if (!file.eof()) {
-    throw system_error(path, "read", errno != 0 ? errno : EIO);
+  std::string text(source->nbytes(), '\0');
+  source->read_at(0, std::as_writable_bytes(std::span(text)));
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    if (lines.back().ends_with('\r')) {
+      lines.back().pop_back();
+    }
+    begin = end + 1;
   }
   return lines;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The records of one source that were found damaged while opening it. A hostile file can have
-// millions: a record costs 8 bytes, and only the first kMaxTexts have a text of their own.
+// millions: a record costs 8 bytes here, and only the first kMaxTexts have a Damage of their own.
+// All others share one, which has the first one's text and no size.
 
 #pragma once
 
@@ -23,7 +24,7 @@ class DamageList {
   static constexpr std::size_t kMaxTexts = 1024;
 
   // `record` is above all that were added before. `describe` returns the Damage; it is not asked
-  // once there are too many to tell apart.
+  // beyond the first kMaxTexts.
   template <typename Describe>
   void add(std::uint64_t record, const Describe& describe) {
     if (damages_.size() < kMaxTexts) {
@@ -50,6 +51,9 @@ class DamageList {
     return (index == records_.size() ? size : records_[index]) - record;
   }
 
+  // To be called once after the last add(): until then a record may cost 16 bytes.
+  void shrink() { records_.shrink_to_fit(); }
+
   std::uint64_t size() const { return records_.size(); }
   bool empty() const { return records_.empty(); }
 
@@ -65,7 +69,7 @@ class DamageList {
   }
 
   std::vector<std::uint64_t> records_;  // ascending
-  std::deque<Damage> damages_;          // of the first records_; a deque does not move its elements
+  std::deque<Damage> damages_;  // of the first kMaxTexts of them, then the one of all others
 };
 
 }  // namespace npyfs

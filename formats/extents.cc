@@ -108,11 +108,14 @@ std::uint32_t checksum_of(const Checksum& checksum, std::span<const std::byte> p
   return to_stored(checksum.kind, step(checksum.kind, payload, 0));
 }
 
-std::uint32_t read_checksum_of(const Checksum& checksum) {
+std::uint32_t read_checksum_of(const Checksum& checksum, const std::function<void()>& proceed) {
   constexpr std::uint64_t kBufferNbytes = 1 << 20;
   std::vector<std::byte> buffer(std::min(checksum.payload.nbytes, kBufferNbytes));
   std::uint32_t crc = 0;
   for (std::uint64_t done = 0; done < checksum.payload.nbytes;) {
+    if (proceed) {
+      proceed();
+    }
     const std::uint64_t n = std::min(kBufferNbytes, checksum.payload.nbytes - done);
     const std::span<std::byte> part(buffer.data(), n);
     checksum.payload.source->read_at(checksum.payload.offset + done, part);

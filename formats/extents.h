@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -32,8 +33,10 @@ std::vector<std::byte> read_head(const ByteColumn& column, std::uint64_t record,
 // The checksum of the record's payload, given as `payload`, in the form in which it is stored.
 std::uint32_t checksum_of(const Checksum& checksum, std::span<const std::byte> payload);
 
-// The same, reading the payload through a fixed buffer.
-std::uint32_t read_checksum_of(const Checksum& checksum);
+// The same, reading the payload through a fixed buffer. A payload may be larger than anybody has
+// time for: `proceed` is called before each part and may throw.
+std::uint32_t read_checksum_of(const Checksum& checksum,
+                               const std::function<void()>& proceed = nullptr);
 
 // Whether that is what is stored. Throws what reading throws.
 bool matches(const Checksum& checksum);

@@ -87,7 +87,8 @@ class Column {
   virtual void plan(std::uint64_t record, ByteRange range, Plan& plan) const = 0;
   // Fills `out` with the item's bytes (C order). Calls context.require_intact itself.
   virtual void decode(std::uint64_t record, std::span<std::byte> out, DecodeContext& context) const;
-  // How many items from this one on (at least 1) plan() can take as one.
+  // How many items from this one on (at least 1) are of one size and plan() can take as one, back
+  // to back.
   virtual std::uint64_t run(std::uint64_t /*record*/) const { return 1; }
 };
 

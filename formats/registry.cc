@@ -22,22 +22,51 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// "rec" of "shards/train-0.REC.gz".
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Takes the digits off the end of `text`. False where it does not end in one.
+bool drop_number(std::string_view& text) {
+  const std::size_t before = text.size();
+  while (!text.empty() && is_digit(text.back())) {
+    text.remove_suffix(1);
+  }
+  return text.size() < before;
+}
+
+bool drop_suffix(std::string_view& text, std::string_view suffix) {
+  const bool there = text.ends_with(suffix);
+  text.remove_suffix(there ? suffix.size() : 0);
+  return there;
+}
+
+// "mnist.tfrecord" of "mnist.tfrecord-00001-of-00002".
+std::string_view without_shard_number(std::string_view name) {
+  std::string_view rest = name;
+  const bool numbered =
+      drop_number(rest) && drop_suffix(rest, "-of-") && drop_number(rest) && drop_suffix(rest, "-");
+  return numbered ? rest : name;
+}
+
+// "rec" of "shards/train-0.REC.gz", "tfrecord" of "a.tfrecord-00001-of-00002"; the number and .gz
+// stand in either order.
 std::string extension_of(std::string_view path) {
-  std::string name = lower(path.substr(path.find_last_of('/') + 1));
-  if (name.ends_with(".gz")) {
-    name.resize(name.size() - 3);
+  const std::string lowered = lower(path.substr(path.find_last_of('/') + 1));
+  std::string_view name = lowered;
+  const bool packed = drop_suffix(name, ".gz");
+  name = without_shard_number(name);
+  if (!packed) {
+    drop_suffix(name, ".gz");
   }
   const std::size_t dot = name.find_last_of('.');
-  return dot == std::string::npos ? std::string() : name.substr(dot + 1);
+  return dot == std::string_view::npos ? std::string() : std::string(name.substr(dot + 1));
 }
 
 }  // namespace
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 3> kFormats = {kRecordio, kTfrecord, kFfrecord};
-  return kFormats;
+  static const std::array<Format, 3> rows = {kRecordio, kTfrecord, kFfrecord};
+  return rows;
 }
 
 const Format* find_format(std::string_view name) {

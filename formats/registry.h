@@ -18,10 +18,10 @@ std::span<const Format> formats();
 const Format* find_format(std::string_view name);
 
 // Whether the name of `path` ends in one of the format's extensions, in any case; a trailing .gz
-// does not count.
+// and the number of a shard (-00001-of-00002) do not count.
 bool has_extension(const Format& format, std::string_view path);
 
-// By magic, then by extension (a trailing .gz does not count); null where none fits.
+// By magic, then as has_extension; null where none fits.
 const Format* detect_format(const Location& location);
 
 }  // namespace npyfs

@@ -8,20 +8,39 @@
 #define FUSE_USE_VERSION 312
 #include <fuse3/fuse_lowlevel.h>
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 
 #include "fs/damage_log.h"
 #include "fs/fetch.h"
+#include "fs/mutex.h"
 #include "fs/tree.h"
 
 namespace npyfs {
+
+// Texts that were made when somebody opened a status file, until he closes it. Any thread.
+class OpenTexts {
+ public:
+  // Never 0, which is the handle of files that need none.
+  std::uint64_t add(std::string text);
+  std::shared_ptr<const std::string> find(std::uint64_t handle) const;
+  void remove(std::uint64_t handle);
+
+ private:
+  mutable Mutex mutex_;
+  std::uint64_t last_ GUARDED_BY(mutex_) = 0;
+  std::map<std::uint64_t, std::shared_ptr<const std::string>> texts_ GUARDED_BY(mutex_);
+};
 
 // What the callbacks work on; the session's user data.
 struct MountedFs {
   const Tree& tree;
   const Fetcher& fetcher;
   DamageLog& damage;
+  OpenTexts& texts;
   uid_t owner_uid = 0;
   gid_t owner_gid = 0;
   // Called when a read has found a source changed; any thread, must not wait.

@@ -28,30 +28,22 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return number;
 }
 
-// As escape_name(a).compare(escape_name(b)), without making these where the first difference tells.
-int compare_escaped(std::string_view a, std::string_view b) {
-  const auto plain = [](std::string_view text, std::size_t at) {
-    return at == text.size() || (text[at] != '/' && text[at] != '\0');
-  };
-  const std::size_t both = std::min(a.size(), b.size());
-  const auto same = static_cast<std::size_t>(
-      std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(both), b.begin()).first -
-      a.begin());
-  // Names of at most two bytes may be escaped as a whole.
-  if (both > 2 && plain(a, same) && plain(b, same)) {
-    return a.substr(same).compare(b.substr(same));
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  std::int64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
+    return std::nullopt;
   }
-  return escape_name(a).compare(escape_name(b));
+  return number;
 }
 
 }  // namespace
 
 RecordFiles::RecordFiles(std::shared_ptr<const RecordTable> table)
-    : table_(std::move(table)), sources_(table_->sources()), units_(table_->stored().size()) {
-  for (const SourcePtr& source : sources_) {
-    mtime_ns_ = std::max(mtime_ns_, source->mtime_ns());
-  }
-}
+    : table_(std::move(table)),
+      sources_(table_->sources()),
+      units_(table_->stored().size()),
+      mtime_ns_(newest_mtime_ns(sources_)) {}
 
 bool RecordFiles::exists(std::uint64_t file) const {
   const ByteColumn& column = *unit(file).bytes;
@@ -91,16 +83,7 @@ void RecordFiles::plan_read(std::uint64_t file, ByteRange range, Plan& plan) con
   }
 }
 
-void RecordFiles::require_unchanged() const {
-  if (!any_source_changed()) {
-    return;
-  }
-  for (const SourcePtr& source : sources_) {
-    if (source->changed()) {
-      source->check_unchanged();
-    }
-  }
-}
+void RecordFiles::require_unchanged() const { npyfs::require_unchanged(sources_); }
 
 std::string RecordFiles::extension(std::uint64_t file) const {
   const StoredUnit& unit = this->unit(file);
@@ -115,7 +98,7 @@ std::string RecordFiles::key_text(std::uint64_t record) const {
     case KeyKind::kInteger:
       return std::to_string(table_->int_key(record));
     case KeyKind::kText:
-      return escape_name(table_->text_key(record));
+      return std::string(table_->text_key(record));
     case KeyKind::kNone:
       break;
   }
@@ -128,19 +111,17 @@ int RecordFiles::compare_keys(std::uint64_t a, std::uint64_t b) const {
     const std::int64_t y = table_->int_key(b);
     return x < y ? -1 : (x > y ? 1 : 0);
   }
-  return compare_escaped(table_->text_key(a), table_->text_key(b));
+  return table_->text_key(a).compare(table_->text_key(b));
 }
 
 // By the text of the key, as order() has text keys; integer keys are asked for as integers.
 int RecordFiles::compare_key(std::uint64_t record, std::string_view key) const {
   if (table_->key_kind() == KeyKind::kInteger) {
-    std::int64_t number = 0;
-    std::from_chars(key.data(), key.data() + key.size(), number);
+    const std::int64_t number = parse_integer(key).value_or(0);
     const std::int64_t own = table_->int_key(record);
     return own < number ? -1 : (own > number ? 1 : 0);
   }
-  // What is escaped stays as it is when it is escaped once more.
-  return compare_escaped(table_->text_key(record), key);
+  return table_->text_key(record).compare(key);
 }
 
 const std::vector<std::uint64_t>& RecordFiles::order() const {
@@ -173,40 +154,37 @@ std::string RecordFiles::stem(std::uint64_t record) const {
   }
   const Equal equal = equal_range(key);
   if (equal.last - equal.first == 1 || order()[equal.first] == record) {
-    return key;
+    return escape_name(key);
   }
   const auto begin = order().begin() + static_cast<std::ptrdiff_t>(equal.first);
   const auto end = order().begin() + static_cast<std::ptrdiff_t>(equal.last);
   const auto at = std::lower_bound(begin, end, record);
-  auto n = static_cast<std::uint64_t>(at - begin) + 1;
-  for (const std::uint64_t taken : taken_numbers(key)) {
-    n += taken <= n ? 1 : 0;
-  }
-  return fmt::format("{}~{}", key, n);
+  return escape_name(numbered(key, static_cast<std::uint64_t>(at - begin) + 1));
 }
 
-// Every n from 2 on for which "<key>~n" is a key itself, ascending: no other record of `key` is
-// called that.
-std::vector<std::uint64_t> RecordFiles::taken_numbers(const std::string& key) const {
-  std::vector<std::uint64_t> taken;
+// Whether a key "<key>~..." exists, so that numbering must look out for it.
+bool RecordFiles::any_key_numbered(const std::string& key) const {
   if (table_->key_kind() != KeyKind::kText) {
-    return taken;
+    return false;
   }
   const std::string prefix = key + "~";
-  for (std::uint64_t at = equal_range(prefix).first; at < order().size(); ++at) {
-    const std::string other = key_text(order()[at]);
-    if (!other.starts_with(prefix)) {
-      break;
-    }
-    const std::string_view digits = std::string_view(other).substr(prefix.size());
-    const auto number = parse_number(digits);
-    if (number && *number >= 2 && std::to_string(*number) == digits) {
-      taken.push_back(*number);
-    }
+  const std::uint64_t first = equal_range(prefix).first;
+  return first < order().size() && table_->text_key(order()[first]).starts_with(prefix);
+}
+
+// "<key>~n" for the `ordinal`-th (from 1) record of that key; an n that is itself a key is skipped.
+std::string RecordFiles::numbered(const std::string& key, std::uint64_t ordinal) const {
+  if (!any_key_numbered(key)) {
+    return fmt::format("{}~{}", key, ordinal);
   }
-  std::sort(taken.begin(), taken.end());
-  taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
-  return taken;
+  std::uint64_t n = 1;
+  std::string name;
+  for (std::uint64_t left = ordinal - 1; left > 0;) {
+    name = fmt::format("{}~{}", key, ++n);
+    const Equal taken = equal_range(name);
+    left -= taken.first == taken.last ? 1 : 0;
+  }
+  return name;
 }
 
 std::optional<std::uint64_t> RecordFiles::find(std::string_view name) const {
@@ -218,9 +196,12 @@ std::optional<std::uint64_t> RecordFiles::find(std::string_view name) const {
     if (suffix == 0 || suffix >= name.size()) {
       continue;
     }
-    for (const std::uint64_t record : find_stem(name.substr(0, name.size() - suffix))) {
+    const std::string_view stem = name.substr(0, name.size() - suffix);
+    for (const std::uint64_t record : find_stem(stem)) {
+      // The extension last: it may have to be read.
       const std::uint64_t file = record * units_ + i;
-      if (exists(file) && this->name(file) == name) {
+      if (shorten_name(this->stem(record), suffix) == stem && exists(file) &&
+          this->extension(file) == name.substr(stem.size() + 1)) {
         return file;
       }
     }
@@ -228,7 +209,7 @@ std::optional<std::uint64_t> RecordFiles::find(std::string_view name) const {
   return std::nullopt;
 }
 
-// Records that may have this stem; the caller compares the names they really have.
+// Records that may have this stem; the caller compares the stems they really have.
 std::vector<std::uint64_t> RecordFiles::find_stem(std::string_view stem) const {
   std::vector<std::uint64_t> records;
   if (table_->key_kind() == KeyKind::kNone) {
@@ -238,44 +219,60 @@ std::vector<std::uint64_t> RecordFiles::find_stem(std::string_view stem) const {
     }
     return records;
   }
-  find_numbered(std::string(stem), 1, records);
-  const std::size_t tilde = stem.rfind('~');
-  if (tilde != std::string::npos) {
-    if (const auto number = parse_number(stem.substr(tilde + 1)); number && *number > 1) {
-      find_numbered(std::string(stem.substr(0, tilde)), *number, records);
-    }
+  const std::string key = unescape_name(stem);
+  find_first(key, records);
+  if (key != stem) {
+    find_first(stem, records);
   }
-  if (stem.size() >= kShortenedStemNbytes) {
-    for (std::uint64_t record = 0; record < table_->size(); ++record) {
-      if (key_text(record).substr(0, kShortenedStemNbytes) ==
-          stem.substr(0, kShortenedStemNbytes)) {
-        records.push_back(record);
-      }
-    }
+  find_numbered(key, records);
+  if (table_->key_kind() == KeyKind::kText && stem.size() >= kShortenedStemNbytes) {
+    records.insert(records.end(), long_keys().begin(), long_keys().end());
   }
   return records;
 }
 
-// The record of `key` that is called "<key>~n", or "<key>" for n = 1, if there is one.
-void RecordFiles::find_numbered(const std::string& key, std::uint64_t n,
-                                std::vector<std::uint64_t>& records) const {
-  if (table_->key_kind() == KeyKind::kInteger) {
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(key.data(), key.data() + key.size(), number);
-    if (parsed.ec != std::errc() || parsed.ptr != key.data() + key.size()) {
-      return;
-    }
+// The first record of this key.
+void RecordFiles::find_first(std::string_view key, std::vector<std::uint64_t>& records) const {
+  if (table_->key_kind() == KeyKind::kInteger && !parse_integer(key)) {
+    return;
   }
   const Equal equal = equal_range(key);
-  std::uint64_t ordinal = n;
-  if (n > 1) {
-    for (const std::uint64_t taken : taken_numbers(key)) {
-      ordinal -= taken < n ? 1 : 0;
+  if (equal.first < equal.last) {
+    records.push_back(order()[equal.first]);
+  }
+}
+
+// The later ones that "<key>~n" may mean.
+void RecordFiles::find_numbered(std::string_view key, std::vector<std::uint64_t>& records) const {
+  const std::size_t tilde = key.rfind('~');
+  if (tilde == std::string_view::npos) {
+    return;
+  }
+  const auto n = parse_number(key.substr(tilde + 1));
+  const std::string plain(key.substr(0, tilde));
+  if (!n || *n < 2 || (table_->key_kind() == KeyKind::kInteger && !parse_integer(plain))) {
+    return;
+  }
+  const Equal equal = equal_range(plain);
+  if (any_key_numbered(plain)) {
+    // Some numbers are skipped: it is one of the first n.
+    for (std::uint64_t i = equal.first; i < std::min(equal.last, equal.first + *n); ++i) {
+      records.push_back(order()[i]);
     }
+  } else if (*n <= equal.last - equal.first) {
+    records.push_back(order()[equal.first + *n - 1]);
   }
-  if (ordinal <= equal.last - equal.first) {
-    records.push_back(order()[equal.first + ordinal - 1]);
-  }
+}
+
+const std::vector<std::uint64_t>& RecordFiles::long_keys() const {
+  std::call_once(long_keys_found_, [this] {
+    for (std::uint64_t record = 0; record < table_->size(); ++record) {
+      if (escape_name(table_->text_key(record)).size() >= kShortenedStemNbytes) {
+        long_keys_.push_back(record);
+      }
+    }
+  });
+  return long_keys_;
 }
 
 }  // namespace npyfs

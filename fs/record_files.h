@@ -27,8 +27,7 @@ class RecordFiles {
   std::uint64_t count() const { return table_->size() * units_; }
   bool exists(std::uint64_t file) const;
 
-  // "<key>.<extension>", made safe; the n-th record of one key gets "<key>~n", as does the n-th
-  // whose key looks the same once it is made safe.
+  // "<key>.<extension>", made safe; the n-th record of one key gets "<key>~n".
   std::string name(std::uint64_t file) const;
   std::optional<std::uint64_t> find(std::string_view name) const;
 
@@ -54,18 +53,23 @@ class RecordFiles {
   };
   Equal equal_range(std::string_view key) const;
   std::string stem(std::uint64_t record) const;
-  std::vector<std::uint64_t> taken_numbers(const std::string& key) const;
+  std::string numbered(const std::string& key, std::uint64_t ordinal) const;
+  bool any_key_numbered(const std::string& key) const;
   std::vector<std::uint64_t> find_stem(std::string_view stem) const;
-  void find_numbered(const std::string& key, std::uint64_t n,
-                     std::vector<std::uint64_t>& records) const;
+  void find_first(std::string_view key, std::vector<std::uint64_t>& records) const;
+  void find_numbered(std::string_view key, std::vector<std::uint64_t>& records) const;
+  const std::vector<std::uint64_t>& long_keys() const;
 
   std::shared_ptr<const RecordTable> table_;
   std::vector<SourcePtr> sources_;
   std::uint64_t units_;
   std::int64_t mtime_ns_ = 0;
-  // Records by key as names have it, made at the first question that needs it: 8 bytes a record.
+  // Records by key, made at the first question that needs it: 8 bytes a record.
   mutable std::once_flag order_made_;
   mutable std::vector<std::uint64_t> order_;
+  // Records whose name may have been shortened; nearly always none.
+  mutable std::once_flag long_keys_found_;
+  mutable std::vector<std::uint64_t> long_keys_;
 };
 
 }  // namespace npyfs

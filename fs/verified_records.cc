@@ -54,7 +54,7 @@ class StoredChecksums {
       return load_le<std::uint32_t>(window.bytes.data() + (stored.offset - window.offset));
     }
     if (!near_.holds(stored)) {
-      constexpr std::uint64_t kMostNbytes = 64 * 1024;
+      constexpr std::uint64_t kMostNbytes = std::uint64_t{64} << 10;
       const std::uint64_t left = stored.source->nbytes() - stored.offset;
       buffer_.resize(std::min({kMostNbytes, records_left * stored.nbytes, left}));
       stored.source->read_at(stored.offset, buffer_);
@@ -118,10 +118,11 @@ struct VerifiedRecords::Impl {
       damaged.emplace(std::make_pair(&table, record), error);
     }
     any_damaged.store(true, std::memory_order_release);
-    throw error;
+    throw Error(error);
   }
 
   const Verify verify;
+  std::function<void()> proceed;
   const std::uint64_t id = next_id.fetch_add(1);
   std::atomic<bool> any_damaged{false};
   Mutex mutex;  // never held while reading
@@ -131,6 +132,10 @@ struct VerifiedRecords::Impl {
 
 VerifiedRecords::VerifiedRecords(Verify verify) : impl_(std::make_unique<Impl>(verify)) {}
 VerifiedRecords::~VerifiedRecords() = default;
+
+void VerifiedRecords::set_proceed(std::function<void()> proceed) {
+  impl_->proceed = std::move(proceed);
+}
 
 bool VerifiedRecords::known_intact(const Guard& guard) const {
   return guard.table == nullptr || impl_->verify == Verify::kNever ||
@@ -156,7 +161,7 @@ void VerifiedRecords::require_intact(const Guard& guard, const ReadWindow& windo
               ? checksum_of(*checksum,
                             window.bytes.subspan(checksum->payload.offset - window.offset,
                                                  checksum->payload.nbytes))
-              : read_checksum_of(*checksum);
+              : read_checksum_of(*checksum, impl_->proceed);
       const std::uint32_t expected = stored_checksums.read(checksum->stored, window, end - record);
       if (found != expected) {
         // A source that has changed under us is not damage.

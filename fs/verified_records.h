@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -27,12 +28,16 @@ struct ReadWindow {
   }
 };
 
-// Any thread; asking for an intact record takes no lock.
+// Any thread; asking for an intact record takes no lock as long as a thread stays in one table.
 class VerifiedRecords {
  public:
   // With kNever nothing is ever checked.
   explicit VerifiedRecords(Verify verify);
   ~VerifiedRecords();
+
+  // Called while a large record is read; throws when nobody will want the answer any more. To be
+  // set before there are threads.
+  void set_proceed(std::function<void()> proceed);
 
   // Whether every record of `guard` is known to match its checksum.
   bool known_intact(const Guard& guard) const;

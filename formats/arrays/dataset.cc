@@ -27,7 +27,38 @@ struct Member {
   std::string text;
   std::string format;
   TablePtr table;
+  std::string key_clash;  // which of its files disagree about keys, and how; empty: none do
 };
+
+const char* keys_text(const RecordTable& table) {
+  switch (table.key_kind()) {
+    case KeyKind::kNone:
+      break;
+    case KeyKind::kInteger:
+      return "integer keys";
+    case KeyKind::kText:
+      return "text keys";
+  }
+  return "no keys";
+}
+
+// An empty file has nothing to say about keys.
+std::string find_key_clash(const std::vector<TablePtr>& tables) {
+  const RecordTable* first = nullptr;
+  for (const TablePtr& table : tables) {
+    if (table->size() == 0) {
+      continue;
+    }
+    if (first == nullptr) {
+      first = table.get();
+    } else if (table->key_kind() != first->key_kind()) {
+      return fmt::format("{}: its records have {}, those of {} have {}",
+                         printable(table->sources().front()->name()), keys_text(*table),
+                         printable(first->sources().front()->name()), keys_text(*first));
+    }
+  }
+  return {};
+}
 
 std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sources) {
   struct Parts {
@@ -51,35 +82,90 @@ std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sourc
   }
   std::vector<Member> members;
   for (Parts& p : parts) {
-    members.push_back(
-        {p.first->array, p.first->text, p.first->format, concatenate(std::move(p.tables))});
+    std::string key_clash = find_key_clash(p.tables);
+    members.push_back({p.first->array, p.first->text, p.first->format,
+                       concatenate(std::move(p.tables)), std::move(key_clash)});
   }
   return members;
 }
+
+void sort_unique(std::vector<std::uint64_t>& records) {
+  std::sort(records.begin(), records.end());
+  records.erase(std::unique(records.begin(), records.end()), records.end());
+}
+
+// Looks for the records of one stored unit that fail, many at a time while all are intact.
+class FailureSearch {
+ public:
+  FailureSearch(const DatasetOptions& options, std::vector<std::uint64_t>& failing,
+                std::string& first_text)
+      : options_(options), failing_(failing), first_text_(first_text) {}
+
+  void add(std::uint64_t record, const Guard& guard) {
+    const bool continues = guard.table == batch_.table &&
+                           guard.first == batch_.first + batch_.count &&
+                           record == first_record_ + batch_.count && batch_.count < kMaxBatch;
+    if (continues && guard.count == 1) {
+      ++batch_.count;
+      return;
+    }
+    finish();
+    batch_ = guard;
+    first_record_ = record;
+  }
+
+  // To be called after the last record.
+  void finish() {
+    if (batch_.table != nullptr && fails(batch_)) {
+      for (std::uint64_t i = 0; i < batch_.count; ++i) {
+        if (fails({batch_.table, batch_.first + i, 1})) {
+          failing_.push_back(first_record_ + i);
+        }
+      }
+    }
+    batch_ = {};
+  }
+
+ private:
+  static constexpr std::uint64_t kMaxBatch = 4096;
+
+  bool fails(const Guard& guard) const {
+    try {
+      options_.require_intact(guard);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kCorrupt) {
+        throw;
+      }
+      if (first_text_.empty()) {
+        first_text_ = error.what();
+      }
+      return true;
+    }
+    return false;
+  }
+
+  const DatasetOptions& options_;
+  std::vector<std::uint64_t>& failing_;
+  std::string& first_text_;
+  Guard batch_;
+  std::uint64_t first_record_ = 0;
+};
 
 // With --verify=mount: the records that fail.
 std::vector<std::uint64_t> find_failing(const RecordTable& table, const DatasetOptions& options,
                                         const Warn& warn) {
   std::vector<std::uint64_t> failing;
   std::string first;
-  for (std::uint64_t record = 0; record < table.size(); ++record) {
-    if (table.damage(record) != nullptr) {
-      continue;
+  for (const StoredUnit& unit : table.stored()) {
+    FailureSearch search(options, failing, first);
+    for (std::uint64_t record = 0; record < table.size(); ++record) {
+      if (table.damage(record) == nullptr) {
+        search.add(record, unit.bytes->guard(record));
+      }
     }
-    try {
-      for (const StoredUnit& unit : table.stored()) {
-        options.require_intact(unit.bytes->guard(record));
-      }
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kCorrupt) {
-        throw;
-      }
-      if (failing.empty()) {
-        first = error.what();
-      }
-      failing.push_back(record);
-    }
+    search.finish();
   }
+  sort_unique(failing);
   if (!failing.empty()) {
     warn(fmt::format("{} ({} of {} records fail)", first, failing.size(), table.size()));
   }
@@ -95,8 +181,8 @@ class SplitBuilder {
   }
 
   Split build() {
-    leave_out_known_damage();
     join_members();
+    leave_out_known_damage();
     // Laying out may find more damage; with --permissive that is left out of all members alike.
     while (!lay_out_all()) {
     }
@@ -110,63 +196,67 @@ class SplitBuilder {
   const std::set<std::string>& names_seen() const { return names_seen_; }
 
  private:
-  // Members joined row by row lose the same rows, or those behind would no longer belong together.
+  // Of joined members: what is bad in one is left out of all, so that rows still belong together.
   void leave_out_known_damage() {
-    std::vector<std::vector<std::uint64_t>> bad;
+    std::vector<std::uint64_t> bad;
     for (const Member& member : members_) {
-      bad.push_back(find_bad(member));
+      if (options_.verify == Verify::kMount && options_.require_intact) {
+        const auto failing = find_failing(*member.table, options_, warn_);
+        bad.insert(bad.end(), failing.begin(), failing.end());
+      }
+      if (options_.permissive) {
+        add_damaged(*member.table, bad);
+      }
     }
-    if (!options_.permissive) {
+    if (options_.permissive) {
+      leave_out_of_all(bad);
+    }
+  }
+
+  void add_damaged(const RecordTable& table, std::vector<std::uint64_t>& bad) const {
+    if (table.damaged_count() == 0) {
       return;
     }
-    std::vector<std::uint64_t> bad_rows;
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      if (joined_by_row(i)) {
-        if (members_[i].table->size() != members_[0].table->size()) {
-          return;  // which join_members refuses
-        }
-        bad_rows.insert(bad_rows.end(), bad[i].begin(), bad[i].end());
-      }
-    }
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      const auto& left_out = joined_by_row(i) ? bad_rows : bad[i];
-      if (!left_out.empty()) {
-        members_[i].table = leave_out(members_[i].table, left_out);
-      }
-    }
-  }
-
-  // Whether the member's rows are those of the first by their number, see join_rows.
-  bool joined_by_row(std::size_t i) const {
-    return i == 0 || members_[0].table->key_kind() == KeyKind::kNone ||
-           members_[i].table->key_kind() == KeyKind::kNone;
-  }
-
-  // Records known to be bad, as far as they may have to be left out.
-  std::vector<std::uint64_t> find_bad(const Member& member) const {
-    const RecordTable& table = *member.table;
-    std::vector<std::uint64_t> bad;
-    if (options_.verify == Verify::kMount && options_.require_intact) {
-      bad = find_failing(table, options_, warn_);
-    }
-    if (!options_.permissive || table.damaged_count() == 0) {
-      return bad;
-    }
-    const std::size_t failing = bad.size();
+    const std::size_t before = bad.size();
     for (std::uint64_t record = 0; record < table.size(); ++record) {
       if (const Damage* damage = table.damage(record)) {
-        if (bad.size() == failing) {
+        if (bad.size() == before) {
           warn_(fmt::format("{}; left out ({} records)", damage->error.what(),
                             table.damaged_count()));
         }
         bad.push_back(record);
       }
     }
-    return bad;
+  }
+
+  void leave_out_of_all(const std::vector<std::uint64_t>& rows) {
+    for (Member& member : members_) {
+      member.table = leave_out(member.table, rows);
+    }
+  }
+
+  // Keys that only some files have join nothing, and may not be dropped in silence.
+  void settle_keys() {
+    for (const Member& member : members_) {
+      if (!member.key_clash.empty() && members_.size() > 1) {
+        throw Error(ErrorKind::kUnsupported,
+                    member.key_clash + "; such files cannot be joined with others");
+      }
+      if (!member.key_clash.empty()) {
+        warn_(member.key_clash + "; no keys are shown");
+      }
+    }
+    const bool by_key = std::any_of(members_.begin() + 1, members_.end(), [](const Member& m) {
+      return m.table->key_kind() != KeyKind::kNone;
+    });
+    if (by_key) {
+      require_unique_keys(*members_[0].table, members_[0].text);
+    }
   }
 
   // Every member gets the rows of the first, in its order.
   void join_members() {
+    settle_keys();
     std::vector<Join> joins(members_.size());
     std::vector<std::uint64_t> missing;
     for (std::size_t i = 1; i < members_.size(); ++i) {
@@ -180,8 +270,7 @@ class SplitBuilder {
     if (members_.size() == 1) {
       return;
     }
-    std::sort(missing.begin(), missing.end());
-    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+    sort_unique(missing);
     for (std::size_t i = 1; i < members_.size(); ++i) {
       std::vector<std::uint64_t> rows;
       rows.reserve(joins[i].rows.size() - missing.size());
@@ -214,25 +303,31 @@ class SplitBuilder {
     split_.arrays.clear();
     taken_.clear();
     std::vector<std::uint64_t> damaged;
+    // With --permissive a layout that will be repeated is silent but for what made it so.
+    std::vector<std::string> said;
+    std::set<std::string> left_out;
+    const Warn remember = [&](const std::string& text) { said.push_back(text); };
     for (const Member& member : members_) {
       const auto fields = fields_of(member);
       for (const auto& [name, field] : fields) {
         names_seen_.insert(name);
-        LaidOutField laid = lay_out(name, *field, member.table, options_.fields, warn_);
+        LaidOutField laid = lay_out(name, *field, member.table, options_.fields,
+                                    options_.permissive ? remember : warn_);
         damaged.insert(damaged.end(), laid.damaged.begin(), laid.damaged.end());
+        if (!laid.damaged.empty()) {
+          left_out.insert(laid.damage_text + "; left out");
+        }
         for (LaidOutArray& array : laid.arrays) {
           add_array(name, array.name, std::move(array.array), member);
         }
       }
     }
     if (damaged.empty() || !options_.permissive) {
+      std::for_each(said.begin(), said.end(), warn_);
       return true;
     }
-    std::sort(damaged.begin(), damaged.end());
-    damaged.erase(std::unique(damaged.begin(), damaged.end()), damaged.end());
-    for (Member& member : members_) {
-      member.table = leave_out(member.table, damaged);
-    }
+    std::for_each(left_out.begin(), left_out.end(), warn_);
+    leave_out_of_all(damaged);
     return false;
   }
 

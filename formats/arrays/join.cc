@@ -70,7 +70,21 @@ class KeyOrder {
   std::vector<std::uint64_t> order_;
 };
 
+void refuse_duplicate(const KeyOrder& order, const RecordTable& table, const std::string& name) {
+  if (const auto twice = order.duplicate()) {
+    throw file_error(ErrorKind::kCorrupt, name,
+                     fmt::format("key {} stands there twice, so that joining by key is ambiguous",
+                                 printable(key_text(table, *twice))));
+  }
+}
+
 }  // namespace
+
+void require_unique_keys(const RecordTable& table, const std::string& name) {
+  if (table.key_kind() != KeyKind::kNone) {
+    refuse_duplicate(KeyOrder(table), table, name);
+  }
+}
 
 Join join_rows(const RecordTable& first, const RecordTable& joined, const std::string& first_name,
                const std::string& joined_name) {
@@ -87,11 +101,7 @@ Join join_rows(const RecordTable& first, const RecordTable& joined, const std::s
     return join;
   }
   const KeyOrder order(joined);
-  if (const auto twice = order.duplicate()) {
-    throw file_error(ErrorKind::kCorrupt, joined_name,
-                     fmt::format("key {} stands there twice, so that joining by key is ambiguous",
-                                 printable(key_text(joined, *twice))));
-  }
+  refuse_duplicate(order, joined, joined_name);
   for (std::uint64_t record = 0; record < first.size(); ++record) {
     if (const auto row = order.find(first, record)) {
       join.rows[record] = *row;

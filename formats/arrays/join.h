@@ -20,8 +20,13 @@ struct Join {
   std::vector<std::uint64_t> missing;
 };
 
+// Throws kCorrupt where two records of `table`, which messages call `name`, have one key. A table
+// without keys is fine.
+void require_unique_keys(const RecordTable& table, const std::string& name);
+
 // By key where both have keys, else row by row (unequal lengths throw kCorrupt). A key that the
-// joined table has twice throws kCorrupt. `first_name` and `joined_name` are for messages.
+// joined table has twice throws kCorrupt; the first is for require_unique_keys(). `first_name` and
+// `joined_name` are for messages.
 Join join_rows(const RecordTable& first, const RecordTable& joined, const std::string& first_name,
                const std::string& joined_name);
 

@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "formats/arrays/computed_array.h"
+#include "formats/arrays/pad_value.h"
 #include "formats/arrays/record_array.h"
 #include "formats/arrays/survey.h"
 #include "formats/extents.h"
@@ -30,11 +28,6 @@ std::string first_source(const RecordTable& table) {
   const auto sources = table.sources();
   return sources.empty() ? std::string("source") : sources.front()->name();
 }
-
-// The bytes of one element as they lie in the file. Throws kUsage where `text` is no number of
-// this type.
-std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
-                                   const std::string& name);
 
 class FieldLayout {
  public:
@@ -61,14 +54,13 @@ class FieldLayout {
     warn_of_damaged();
     describe_nothing();
     build();
-    for (const auto& [record, damage] : found_.damaged) {
-      result_.damaged.push_back(record);
-    }
+    result_.damaged = found_.damaged->list();
     return std::move(result_);
   }
 
  private:
   void choose_column() {
+    refuse_unmet();
     const DType* dtype = chosen(choices_.dtype, name_);
     const Shape* shape = chosen(choices_.shape, name_);
     if (field_.typed != nullptr) {
@@ -90,6 +82,37 @@ class FieldLayout {
     if (layout_ != Layout::kBytes && (decode == nullptr || *decode != "raw")) {
       decode_payload();
     }
+  }
+
+  // A choice that nothing comes of is a mistake.
+  void refuse_unmet() const {
+    if (table_->size() == 0) {
+      return;
+    }
+    const std::string* decode = chosen(choices_.decode, name_);
+    const bool raw = decode != nullptr && *decode == "raw";
+    if (field_.bytes == nullptr && (raw || layout_ == Layout::kBytes)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: --{} {}={}: it is of known type and has no bytes of its own",
+                              first_source(*table_), raw ? "decode" : "layout", name_,
+                              raw ? "raw" : "bytes"));
+    }
+    if (decode != nullptr && *decode == "imagerecord" && !is_of_image_records()) {
+      throw Error(ErrorKind::kUsage, fmt::format("{}: --decode {}=imagerecord: only the x of "
+                                                 "RecordIO can be that",
+                                                 first_source(*table_), name_));
+    }
+  }
+
+  // Its format then has made labels and ids beside it.
+  bool is_of_image_records() const {
+    const auto has = [&](const char* name) {
+      const auto& fields = table_->fields();
+      return std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+        return field.name == name && field.typed != nullptr;
+      });
+    };
+    return field_.name == "x" && has("y") && has("id");
   }
 
   // What the first non-empty record holds decides.
@@ -114,13 +137,28 @@ class FieldLayout {
     }
   }
 
+  // The first record that has bytes and, if it is these that tell what all are, matches its
+  // checksum. Where it is large, or many fail, the first is believed.
   std::optional<std::uint64_t> first_with_bytes() const {
-    for (std::uint64_t record = 0; record < field_.bytes->size(); ++record) {
-      if (field_.bytes->damage(record) == nullptr && stored_nbytes(*field_.bytes, record) > 0) {
+    constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
+    constexpr int kMaxFailing = 16;
+    std::optional<std::uint64_t> first;
+    int failing = 0;
+    for (std::uint64_t record = 0; record < field_.bytes->size() && failing < kMaxFailing;
+         ++record) {
+      const std::uint64_t nbytes =
+          field_.bytes->damage(record) == nullptr ? stored_nbytes(*field_.bytes, record) : 0;
+      if (nbytes == 0) {
+        continue;
+      }
+      if (!field_.extension.empty() || nbytes > kMaxProbeNbytes ||
+          !failing_checksum(field_.bytes->guard(record))) {
         return record;
       }
+      first = first.value_or(record);
+      ++failing;
     }
-    return std::nullopt;
+    return first;
   }
 
   // A field of known type may be given another shape of as many elements.
@@ -145,13 +183,24 @@ class FieldLayout {
   }
 
   void warn_of_damaged() {
-    if (found_.damaged.empty()) {
+    if (found_.damaged->empty()) {
       return;
     }
-    const Damage& first = found_.damaged.begin()->second;
-    const std::size_t more = found_.damaged.size() - 1;
-    warn_(more > 0 ? fmt::format("{} (and {} more damaged records)", first.error.what(), more)
-                   : std::string(first.error.what()));
+    const Error& first = found_.damaged->first();
+    const std::uint64_t more = found_.damaged->size() - 1;
+    result_.damage_text = more > 0
+                              ? fmt::format("{} (and {} more damaged records)", first.what(), more)
+                              : std::string(first.what());
+    warn_(result_.damage_text);
+  }
+
+  void warn_of_unsized() {
+    if (found_.unsized > 0) {
+      warn_(fmt::format(
+          "{}: {} is damaged and its size is unknown; {} has no rows of it{}",
+          first_source(*table_), record_name(*table_, found_.first_unsized), name_,
+          found_.unsized > 1 ? fmt::format(" (and of {} more)", found_.unsized - 1) : ""));
+    }
   }
 
   // No item is there: the shape is what was declared, else that of empty bytes.
@@ -169,16 +218,16 @@ class FieldLayout {
   }
 
   void build() {
-    RecordItems items{column_, table_, found_.dtype, found_.shape, found_.damaged};
+    const RecordItems items{column_, table_, found_.dtype, found_.shape, found_.damaged};
     switch (pick_layout()) {
       case Layout::kPad:
-        build_padded(std::move(items));
+        build_padded(items);
         break;
       case Layout::kConcat:
-        build_concatenated(std::move(items));
+        build_concatenated(items);
         break;
       default:
-        result_.arrays.push_back({name_, stack_items(std::move(items))});
+        result_.arrays.push_back({name_, stack_items(items)});
     }
   }
 
@@ -227,7 +276,8 @@ class FieldLayout {
     return rows;
   }
 
-  void build_concatenated(RecordItems items) {
+  void build_concatenated(const RecordItems& items) {
+    warn_of_unsized();
     std::vector<std::int64_t> offsets = take_rows();
     std::int64_t sum = 0;
     offsets.push_back(0);
@@ -240,16 +290,16 @@ class FieldLayout {
       }
     }
     auto shared = std::make_shared<const Offsets>(std::move(offsets));
-    result_.arrays.push_back({name_, concatenate_items(std::move(items), shared)});
+    result_.arrays.push_back({name_, concatenate_items(items, shared)});
     result_.arrays.push_back({name_ + "_offsets", numbers_array(shared)});
   }
 
-  void build_padded(RecordItems items) {
+  void build_padded(const RecordItems& items) {
     auto lengths = std::make_shared<const std::vector<std::int64_t>>(take_rows());
     std::vector<std::byte> pad = pad_element(choices_.pad_value, found_.dtype, name_);
     const auto longest = std::max_element(lengths->begin(), lengths->end());
     const auto most = static_cast<std::uint64_t>(longest != lengths->end() ? *longest : 0);
-    result_.arrays.push_back({name_, pad_items(std::move(items), lengths, most, std::move(pad))});
+    result_.arrays.push_back({name_, pad_items(items, lengths, most, std::move(pad))});
     result_.arrays.push_back({name_ + "_lengths", numbers_array(lengths)});
   }
 
@@ -337,104 +387,6 @@ std::shared_ptr<const Column> FieldLayout::redeclare(const DType* dtype, const S
     return field_.typed;
   }
   return std::make_shared<ReshapedColumn>(field_.typed, *shape, name_, table_);
-}
-
-template <typename T>
-std::vector<std::byte> element_bytes(T value) {
-  std::vector<std::byte> bytes(sizeof value);
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
-
-// Where a finite value becomes infinite, the type does not hold it.
-template <typename T>
-std::vector<std::byte> float_element(double value) {
-  const T narrow = static_cast<T>(value);
-  if (std::isinf(static_cast<double>(narrow)) && std::isfinite(value)) {
-    return {};
-  }
-  return element_bytes(narrow);
-}
-
-// x86's 80 bits, and zeroes behind them.
-std::vector<std::byte> long_double_element(double value) {
-  const long double wide = value;
-  std::vector<std::byte> bytes(16);
-  std::memcpy(bytes.data(), &wide, 10);
-  return bytes;
-}
-
-template <typename T>
-std::optional<T> parse_whole(const std::string& text) {
-  T number{};
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return number;
-}
-
-// `text` as the low 64 bits and the sign of a whole number; also where it is written as a float.
-struct Whole {
-  std::uint64_t bits = 0;
-  bool negative = false;
-};
-std::optional<Whole> parse_integer(const std::string& text) {
-  if (const auto number = parse_whole<std::int64_t>(text)) {
-    return Whole{static_cast<std::uint64_t>(*number), *number < 0};
-  }
-  if (const auto number = parse_whole<std::uint64_t>(text)) {
-    return Whole{*number, false};
-  }
-  // Digits alone were too many for 64 bits, and a double would round them.
-  const bool has_point = text.find_first_of(".eE") != std::string::npos;
-  const auto value = has_point ? parse_whole<double>(text) : std::nullopt;
-  if (!value || *value != std::floor(*value) || *value < -0x1p63 || *value >= 0x1p64) {
-    return std::nullopt;
-  }
-  return *value < 0 ? Whole{static_cast<std::uint64_t>(static_cast<std::int64_t>(*value)), true}
-                    : Whole{static_cast<std::uint64_t>(*value), false};
-}
-
-std::vector<std::byte> integer_element(const std::string& text, const DType& dtype) {
-  const auto whole = parse_integer(text);
-  if (!whole || (whole->negative && dtype.kind != 'i')) {
-    return {};
-  }
-  const unsigned value_bits = dtype.kind == 'b' ? 1 : dtype.itemsize * 8 - (dtype.kind == 'i');
-  const std::uint64_t most = ~std::uint64_t{0} >> (64 - value_bits);
-  // Of a negative number -1 - n, whose bits are n's inverted.
-  if ((whole->negative ? ~whole->bits : whole->bits) > most) {
-    return {};
-  }
-  std::vector<std::byte> bytes = element_bytes(whole->bits);
-  bytes.resize(dtype.itemsize);
-  return bytes;
-}
-
-std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
-                                   const std::string& name) {
-  std::vector<std::byte> bytes;
-  if (dtype.kind == 'i' || dtype.kind == 'u' || dtype.kind == 'b') {
-    bytes = integer_element(text, dtype);
-  } else if (const auto value = parse_whole<double>(text)) {
-    if (dtype.kind == 'f') {
-      bytes = dtype.itemsize == 2   ? float_element<_Float16>(*value)
-              : dtype.itemsize == 4 ? float_element<float>(*value)
-              : dtype.itemsize == 8 ? element_bytes(*value)
-                                    : long_double_element(*value);
-    } else if (*value == 0) {
-      bytes.resize(dtype.itemsize);
-    }
-  }
-  if (bytes.size() != dtype.itemsize) {
-    throw Error(ErrorKind::kUsage, fmt::format("--pad-value {}: {} is {}, which does not hold it",
-                                               text, name, dtype.text()));
-  }
-  if (dtype.text().front() == '>') {
-    std::reverse(bytes.begin(), bytes.end());
-  }
-  return bytes;
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ struct LaidOutArray {
 
 struct LaidOutField {
   std::vector<LaidOutArray> arrays;
-  // Records found damaged on the way.
+  // Records found damaged on the way, and what was warned of them.
   std::vector<std::uint64_t> damaged;
+  std::string damage_text;
 };
 
 // `name` is what choices call the field; the arrays bear it too. Throws kCorrupt or kUnsupported

@@ -11,8 +11,12 @@ namespace npyfs {
 namespace {
 
 // Items that must be decoded and are small are decoded together: a block of the cache then pays for
-// its bookkeeping. Larger ones are a block each.
-constexpr std::uint64_t kGroupNbytes = 64 * 1024;
+// its bookkeeping. No block is larger than this unless it is one item.
+constexpr std::uint64_t kGroupNbytes = std::uint64_t{64} << 10;
+// Nor has it more items: to decode one, its whole record may have to be read and verified, which
+// the item's size says nothing of. 64 labels of 8 bytes still outweigh the bookkeeping; of records
+// of 100 KB they take 6 MB to read, where a full block of them took 800.
+constexpr std::uint64_t kGroupRecords = 64;
 
 // The bytes an item has in the array: [begin, begin + item_nbytes) is the item, the rest up to
 // `end` is padding.
@@ -22,7 +26,13 @@ struct Slot {
   std::uint64_t end;
 };
 
-// The array's geometry is the subclass's; a chunk is a group of neighbouring records.
+// Neighbouring records, decoded together.
+struct Group {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;  // excluded
+};
+
+// The array's geometry is the subclass's; a chunk is a group, with the number of its first record.
 class RecordArray : public Array, public ChunkSource {
  public:
   void plan(ByteRange range, Plan& plan) const override {
@@ -30,20 +40,27 @@ class RecordArray : public Array, public ChunkSource {
       return;
     }
     std::uint64_t at = range.begin;
-    for (std::uint64_t record = find(at); at < range.end;) {
+    Group group;
+    for (std::uint64_t record = find(at); at < range.end && !plan.full();) {
       const Slot slot = slot_of(record);
-      if (const Damage* damage = damage_of(record)) {
+      if (const Error* damage = items_.damaged->find(record)) {
         const std::uint64_t to = std::min(range.end, slot.end);
-        plan.add_damaged(damage->error, to - at);
+        plan.add_damaged(*damage, to - at);
         at = to;
         ++record;
         continue;
       }
       const std::uint64_t item_end = slot.begin + slot.item_nbytes;
       if (at < item_end) {
-        const std::uint64_t run = slot.end == item_end ? run_of(record, slot) : 1;
+        const bool decoded = items_.column->decoded(record);
+        const std::uint64_t run = slot.end == item_end && !decoded ? run_of(record, slot) : 1;
         const std::uint64_t to = std::min(range.end, slot.begin + run * slot.item_nbytes);
-        plan_item(record, slot, {at, to}, plan);
+        if (decoded) {
+          group = record < group.last ? group : group_of(record);
+          plan.add_chunk(*this, group.first, at - slot_of(group.first).begin, to - at);
+        } else {
+          items_.column->plan(record, {at - slot.begin, to - slot.begin}, plan);
+        }
         at = to;
         record += run - 1;
       }
@@ -60,17 +77,17 @@ class RecordArray : public Array, public ChunkSource {
   std::string storage() const override { return decoded_ ? "decoded" : "mapped"; }
 
   std::uint64_t chunk_nbytes(std::uint64_t chunk) const override {
-    const auto [first, last] = group(chunk);
+    const auto [first, last] = group_of(chunk);
     return slot_of(last - 1).end - slot_of(first).begin;
   }
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& context) const override {
-    const auto [first, last] = group(chunk);
+    const auto [first, last] = group_of(chunk);
     const std::uint64_t base = slot_of(first).begin;
     for (std::uint64_t record = first; record < last; ++record) {
       const Slot slot = slot_of(record);
-      if (slot.item_nbytes == 0 || damage_of(record) != nullptr ||
+      if (slot.item_nbytes == 0 || items_.damaged->find(record) != nullptr ||
           !items_.column->decoded(record)) {
         continue;
       }
@@ -88,79 +105,47 @@ class RecordArray : public Array, public ChunkSource {
 
  protected:
   RecordArray(RecordItems items, Shape shape)
-      : Array(items.dtype, std::move(shape)), items_(std::move(items)) {
-    for (const auto& [record, damage] : items_.damaged) {
-      damaged_set_.add(record);
-    }
-    damaged_set_.optimize();
-    any_damaged_ = !damaged_set_.empty();
-  }
+      : Array(items.dtype, std::move(shape)), items_(std::move(items)) {}
 
   // To be called by the subclass's constructor, once slot_of() works.
-  void find_groups() {
+  void find_storage() {
     const std::uint64_t count = items_.column->size();
-    if (count == 0) {
-      return;
-    }
     // Whether anything is decoded: the first items tell for all formats but mixed Kaldi tables, and
     // there only what `info` prints depends on it.
     for (std::uint64_t record = 0; record < std::min<std::uint64_t>(count, 64) && !decoded_;
          ++record) {
-      decoded_ = damage_of(record) == nullptr && slot_of(record).item_nbytes > 0 &&
+      decoded_ = items_.damaged->find(record) == nullptr && slot_of(record).item_nbytes > 0 &&
                  items_.column->decoded(record);
     }
-    const std::uint64_t mean = std::max<std::uint64_t>(1, nbytes() / count);
-    group_records_ = std::clamp<std::uint64_t>(kGroupNbytes / mean, 1, count);
   }
 
   // The record whose slot holds this byte of the array.
   virtual std::uint64_t find(std::uint64_t offset) const = 0;
   virtual Slot slot_of(std::uint64_t record) const = 0;
+  // The same for every record of the group.
+  virtual Group group_of(std::uint64_t record) const = 0;
+
+  // Where all slots have one size.
+  Group equal_group(std::uint64_t record, std::uint64_t slot_nbytes) const {
+    const std::uint64_t records =
+        std::clamp<std::uint64_t>(kGroupNbytes / slot_nbytes, 1, kGroupRecords);
+    const std::uint64_t first = record / records * records;
+    return {first, std::min(first + records, items_.column->size())};
+  }
 
   const RecordItems& items() const { return items_; }
   void set_pad_value(std::vector<std::byte> value) { pad_value_ = std::move(value); }
 
  private:
-  const Damage* damage_of(std::uint64_t record) const {
-    if (!any_damaged_ || !damaged_set_.contains(record)) {
-      return nullptr;
-    }
-    return &items_.damaged.at(record);
-  }
-
   // How many items from this one on can be planned as one. A run may not reach over records that
   // were found damaged after the index was made.
   std::uint64_t run_of(std::uint64_t record, const Slot& slot) const {
-    if (any_damaged_ || slot.item_nbytes == 0) {
-      return 1;
-    }
-    return std::max<std::uint64_t>(1, items_.column->run(record));
-  }
-
-  void plan_item(std::uint64_t record, const Slot& slot, ByteRange range, Plan& plan) const {
-    const ByteRange within{range.begin - slot.begin, range.end - slot.begin};
-    if (items_.column->decoded(record)) {
-      const std::uint64_t chunk = record / group_records_;
-      plan.add_chunk(*this, chunk, range.begin - slot_of(chunk * group_records_).begin,
-                     range.nbytes());
-    } else {
-      items_.column->plan(record, within, plan);
-    }
-  }
-
-  struct Group {
-    std::uint64_t first, last;
-  };
-  Group group(std::uint64_t chunk) const {
-    const std::uint64_t first = chunk * group_records_;
-    return {first, std::min(first + group_records_, items_.column->size())};
+    const std::uint64_t run = slot.item_nbytes > 0 ? items_.column->run(record) : 1;
+    return run > 1 ? std::min(run, items_.damaged->run(record, items_.column->size())) : 1;
   }
 
   RecordItems items_;
-  RecordSet damaged_set_;
-  bool any_damaged_ = false;
   bool decoded_ = false;
-  std::uint64_t group_records_ = 1;
   std::vector<std::byte> pad_value_{std::byte{0}};
 };
 
@@ -173,10 +158,10 @@ Shape with_front(std::uint64_t first, const Shape& rest, std::size_t skip) {
 
 class StackedArray : public RecordArray {
  public:
-  explicit StackedArray(RecordItems items)
+  explicit StackedArray(const RecordItems& items)
       : RecordArray(items, with_front(items.column->size(), items.item_shape, 0)),
         item_nbytes_(row_elements(shape()) * dtype().itemsize) {
-    find_groups();
+    find_storage();
   }
 
  protected:
@@ -185,6 +170,7 @@ class StackedArray : public RecordArray {
     const std::uint64_t begin = record * item_nbytes_;
     return {begin, item_nbytes_, begin + item_nbytes_};
   }
+  Group group_of(std::uint64_t record) const override { return equal_group(record, item_nbytes_); }
 
  private:
   std::uint64_t item_nbytes_;
@@ -192,12 +178,12 @@ class StackedArray : public RecordArray {
 
 class ConcatenatedArray : public RecordArray {
  public:
-  ConcatenatedArray(RecordItems items, std::shared_ptr<const Offsets> offsets)
+  ConcatenatedArray(const RecordItems& items, std::shared_ptr<const Offsets> offsets)
       : RecordArray(items,
                     with_front(static_cast<std::uint64_t>(offsets->back()), items.item_shape, 1)),
         offsets_(std::move(offsets)),
         row_nbytes_(row_elements(shape()) * dtype().itemsize) {
-    find_groups();
+    find_storage();
   }
 
  protected:
@@ -207,26 +193,49 @@ class ConcatenatedArray : public RecordArray {
     return static_cast<std::uint64_t>(next - offsets_->begin()) - 1;
   }
   Slot slot_of(std::uint64_t record) const override {
-    const std::uint64_t begin = static_cast<std::uint64_t>((*offsets_)[record]) * row_nbytes_;
-    const std::uint64_t end = static_cast<std::uint64_t>((*offsets_)[record + 1]) * row_nbytes_;
+    const std::uint64_t begin = begin_of(record);
+    const std::uint64_t end = begin_of(record + 1);
     return {begin, end - begin, end};
+  }
+  // Every kGroupNbytes of the array, and every kGroupRecords records, a group ends; an item that
+  // reaches over the one is a group of its own.
+  Group group_of(std::uint64_t record) const override {
+    const std::uint64_t at = begin_of(record);
+    const std::uint64_t begin = at - at % kGroupNbytes;
+    const std::uint64_t end = begin + kGroupNbytes;
+    if (begin_of(record + 1) > end) {
+      return {record, record + 1};
+    }
+    std::uint64_t first = record - record % kGroupRecords;
+    std::uint64_t last = std::min(first + kGroupRecords, items().column->size());
+    while (begin_of(first) < begin) {
+      ++first;
+    }
+    while (begin_of(last) > end) {
+      --last;
+    }
+    return {first, last};
   }
 
  private:
+  std::uint64_t begin_of(std::uint64_t record) const {
+    return static_cast<std::uint64_t>((*offsets_)[record]) * row_nbytes_;
+  }
+
   std::shared_ptr<const Offsets> offsets_;
   std::uint64_t row_nbytes_;
 };
 
 class PaddedArray : public RecordArray {
  public:
-  PaddedArray(RecordItems items, std::shared_ptr<const std::vector<std::int64_t>> lengths,
+  PaddedArray(const RecordItems& items, std::shared_ptr<const std::vector<std::int64_t>> lengths,
               std::uint64_t most_rows, std::vector<std::byte> pad_value)
       : RecordArray(items, padded_shape(items, most_rows)),
         lengths_(std::move(lengths)),
         slot_nbytes_(row_elements(shape()) * dtype().itemsize),
         row_nbytes_(most_rows == 0 ? 0 : slot_nbytes_ / most_rows) {
     set_pad_value(std::move(pad_value));
-    find_groups();
+    find_storage();
   }
 
  protected:
@@ -236,6 +245,7 @@ class PaddedArray : public RecordArray {
     return {begin, static_cast<std::uint64_t>((*lengths_)[record]) * row_nbytes_,
             begin + slot_nbytes_};
   }
+  Group group_of(std::uint64_t record) const override { return equal_group(record, slot_nbytes_); }
 
  private:
   static Shape padded_shape(const RecordItems& items, std::uint64_t most_rows) {
@@ -249,16 +259,16 @@ class PaddedArray : public RecordArray {
 
 }  // namespace
 
-ArrayPtr stack_items(RecordItems items) { return std::make_shared<StackedArray>(std::move(items)); }
+ArrayPtr stack_items(const RecordItems& items) { return std::make_shared<StackedArray>(items); }
 
-ArrayPtr concatenate_items(RecordItems items, std::shared_ptr<const Offsets> offsets) {
-  return std::make_shared<ConcatenatedArray>(std::move(items), std::move(offsets));
+ArrayPtr concatenate_items(const RecordItems& items, std::shared_ptr<const Offsets> offsets) {
+  return std::make_shared<ConcatenatedArray>(items, std::move(offsets));
 }
 
-ArrayPtr pad_items(RecordItems items, std::shared_ptr<const std::vector<std::int64_t>> lengths,
+ArrayPtr pad_items(const RecordItems& items,
+                   std::shared_ptr<const std::vector<std::int64_t>> lengths,
                    std::uint64_t most_rows, std::vector<std::byte> pad_value) {
-  return std::make_shared<PaddedArray>(std::move(items), std::move(lengths), most_rows,
-                                       std::move(pad_value));
+  return std::make_shared<PaddedArray>(items, std::move(lengths), most_rows, std::move(pad_value));
 }
 
 }  // namespace npyfs

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "formats/extents.h"
 
@@ -35,6 +36,7 @@ class Surveyor {
   Survey look() {
     if (const auto item = column_.uniform(); item && found_.records > 0) {
       take_first(*item);
+      found_.damaged = std::move(damaged_);
       return std::move(found_);
     }
     Item item;
@@ -43,7 +45,9 @@ class Surveyor {
       item.damage = nullptr;
       inspect(record, item);
     }
+    damaged_->finish();
     size_damaged();
+    found_.damaged = std::move(damaged_);
     return std::move(found_);
   }
 
@@ -53,15 +57,15 @@ class Surveyor {
       column_.inspect(record, item);
     } catch (const Error& error) {
       const auto checksum =
-          error.kind() == ErrorKind::kCorrupt ? table_.checksum(record) : std::nullopt;
-      if (!checksum || matches(*checksum)) {
+          error.kind() == ErrorKind::kCorrupt ? failing_checksum(guard(record)) : std::nullopt;
+      if (!checksum) {
         throw;
       }
-      add_damaged(record, {checksum_error(record, checksum->payload), std::nullopt});
+      add_damaged(record, checksum_error(record, checksum->payload));
       return;
     }
     if (item.damage != nullptr) {
-      add_damaged(record, *item.damage);
+      add_damaged(record, item.damage->error);
     } else if (!item.present) {
       add_absent(record);
     } else if (found_.empty) {
@@ -70,6 +74,16 @@ class Surveyor {
     } else {
       compare(record, item);
     }
+  }
+
+  // That of the record's stored bytes: a column of known type has none to ask for.
+  Guard guard(std::uint64_t record) const {
+    for (const StoredUnit& unit : table_.stored()) {
+      if (const Guard guard = unit.bytes->guard(record); guard.table != nullptr) {
+        return guard;
+      }
+    }
+    return {};
   }
 
   void take_first(const Item& item) {
@@ -117,8 +131,8 @@ class Surveyor {
     found_.rows.push_back(0);
   }
 
-  void add_damaged(std::uint64_t record, Damage damage) {
-    found_.damaged.emplace(record, std::move(damage));
+  void add_damaged(std::uint64_t record, const Error& why) {
+    damaged_->add(record, why);
     if (started_) {
       found_.rows.push_back(0);
     }
@@ -130,12 +144,26 @@ class Surveyor {
       return;
     }
     const std::uint64_t row_nbytes = row_elements(found_.shape) * found_.dtype.itemsize;
-    for (const auto& [record, damage] : found_.damaged) {
-      const bool fits = damage.nbytes && row_nbytes > 0 && *damage.nbytes % row_nbytes == 0;
-      found_.rows[record] = found_.all_alike && found_.absent == 0 ? rows_of(found_.shape)
-                            : fits                                 ? *damage.nbytes / row_nbytes
-                                                                   : 0;
+    for (const std::uint64_t record : damaged_->list()) {
+      const auto nbytes = damaged_nbytes(record);
+      const bool fits = nbytes && row_nbytes > 0 && *nbytes % row_nbytes == 0;
+      found_.rows[record] = fits ? *nbytes / row_nbytes : 0;
+      if (!fits && found_.unsized++ == 0) {
+        found_.first_unsized = record;
+      }
     }
+  }
+
+  // What the column says of a damaged record's size: millions of sizes are better asked for again
+  // than kept.
+  std::optional<std::uint64_t> damaged_nbytes(std::uint64_t record) const {
+    Item item;
+    try {
+      column_.inspect(record, item);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+    return item.damage != nullptr ? item.damage->nbytes : std::nullopt;
   }
 
   Error checksum_error(std::uint64_t record, const Extent& payload) const {
@@ -148,10 +176,16 @@ class Surveyor {
   const Column& column_;
   const RecordTable& table_;
   Survey found_;
+  std::shared_ptr<DamagedRecords> damaged_ = std::make_shared<DamagedRecords>();
   bool started_ = false;
 };
 
 }  // namespace
+
+std::optional<Checksum> failing_checksum(const Guard& guard) {
+  const auto checksum = guard.table != nullptr ? guard.table->checksum(guard.first) : std::nullopt;
+  return checksum && !matches(*checksum) ? checksum : std::nullopt;
+}
 
 Survey survey(const Column& column, const RecordTable& table) {
   return Surveyor(column, table).look();

@@ -5,11 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "formats/arrays/damaged_records.h"
 #include "formats/format.h"
 
 namespace npyfs {
@@ -31,11 +32,19 @@ struct Survey {
   std::vector<std::uint64_t> rows;
   // Records that cannot be read, with why. They take the common shape, or the rows their size
   // tells.
-  std::map<std::uint64_t, Damage> damaged;
+  std::shared_ptr<const DamagedRecords> damaged;
+  // Those for which there is neither: they have no rows.
+  std::uint64_t unsized = 0;
+  std::uint64_t first_unsized = 0;
 };
 
 // Inspects every item, unless the column knows that all are alike. An item that contradicts what
-// was declared but whose record fails its checksum is damaged, not contradicting.
+// was declared but whose record fails its checksum is damaged, not contradicting; where records are
+// not to be verified none is.
 Survey survey(const Column& column, const RecordTable& table);
+
+// The checksum of the guard's first record, if it is to be verified and does not match. Reads the
+// record whole.
+std::optional<Checksum> failing_checksum(const Guard& guard);
 
 }  // namespace npyfs

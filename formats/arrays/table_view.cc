@@ -5,32 +5,42 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 namespace npyfs {
 
 namespace {
 
-// Where the records of each part begin; empty parts are skipped by the search.
+// Where the records of each part begin; empty parts are skipped by the search. Copies share.
 class Starts {
  public:
-  void append(std::uint64_t count) { ends_.push_back(size() + count); }
-  std::uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
+  explicit Starts(const std::vector<TablePtr>& tables) {
+    std::vector<std::uint64_t> ends;
+    ends.reserve(tables.size());
+    for (const TablePtr& table : tables) {
+      ends.push_back((ends.empty() ? 0 : ends.back()) + table->size());
+    }
+    ends_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(ends));
+  }
+  std::uint64_t size() const { return ends_->empty() ? 0 : ends_->back(); }
 
   struct Place {
     std::size_t part;
     std::uint64_t record;
   };
   Place find(std::uint64_t record) const {
-    const auto end = std::upper_bound(ends_.begin(), ends_.end(), record);
-    const auto part = static_cast<std::size_t>(end - ends_.begin());
-    return {part, part == 0 ? record : record - ends_[part - 1]};
+    const auto end = std::upper_bound(ends_->begin(), ends_->end(), record);
+    const auto part = static_cast<std::size_t>(end - ends_->begin());
+    return {part, record - begin(part)};
   }
-  std::uint64_t count(std::size_t part) const {
-    return part == 0 ? ends_[0] : ends_[part] - ends_[part - 1];
-  }
+  std::uint64_t count(std::size_t part) const { return (*ends_)[part] - begin(part); }
 
  private:
-  std::vector<std::uint64_t> ends_;
+  std::uint64_t begin(std::size_t part) const { return part == 0 ? 0 : (*ends_)[part - 1]; }
+
+  std::shared_ptr<const std::vector<std::uint64_t>> ends_;
 };
 
 class ConcatByteColumn : public ByteColumn {
@@ -133,9 +143,9 @@ class ConcatColumn : public Column {
 
 class ConcatTable : public RecordTable {
  public:
-  explicit ConcatTable(std::vector<TablePtr> tables) : tables_(std::move(tables)) {
+  explicit ConcatTable(std::vector<TablePtr> tables)
+      : tables_(std::move(tables)), starts_(tables_) {
     for (const TablePtr& table : tables_) {
-      starts_.append(table->size());
       damaged_count_ += table->damaged_count();
     }
     find_key_kind();
@@ -189,89 +199,97 @@ class ConcatTable : public RecordTable {
     }
   }
 
-  void merge_fields() {
-    std::vector<std::string> names;
-    for (const TablePtr& table : tables_) {
-      // An empty file has nothing to say about fields, unless it is the only one.
-      if (table->size() == 0 && starts_.size() > 0) {
-        continue;
+  // What the tables have under one name: where in tables_, ascending, and what.
+  template <typename T>
+  using Found = std::vector<std::pair<std::size_t, const T*>>;
+
+  // Names in the order in which they were met first, each with what was found.
+  template <typename T>
+  struct ByName {
+    std::vector<std::pair<std::string, Found<T>>> entries;
+    std::unordered_map<std::string_view, std::size_t> index;  // of what the tables hold
+
+    void add(const std::string& name, std::size_t table, const T& what) {
+      const auto [at, is_new] = index.emplace(name, entries.size());
+      if (is_new) {
+        entries.emplace_back(name, Found<T>());
       }
-      for (const Field& field : table->fields()) {
-        if (std::find(names.begin(), names.end(), field.name) == names.end()) {
-          names.push_back(field.name);
-        }
+      // Of two of one name in one table the first counts.
+      Found<T>& found = entries[at->second].second;
+      if (found.empty() || found.back().first != table) {
+        found.emplace_back(table, &what);
       }
     }
-    for (const std::string& name : names) {
-      fields_.push_back(merge_field(name));
+  };
+
+  void merge_fields() {
+    ByName<Field> fields;
+    for (std::size_t i = 0; i < tables_.size(); ++i) {
+      // An empty file has nothing to say about fields, unless it is the only one.
+      if (tables_[i]->size() == 0 && starts_.size() > 0) {
+        continue;
+      }
+      for (const Field& field : tables_[i]->fields()) {
+        fields.add(field.name, i, field);
+      }
+    }
+    for (const auto& [name, found] : fields.entries) {
+      fields_.push_back(merge_field(name, found));
     }
   }
 
-  Field merge_field(const std::string& name) const {
+  Field merge_field(const std::string& name, const Found<Field>& found) const {
     Field merged;
     merged.name = name;
-    auto bytes = std::make_shared<ConcatByteColumn>(starts_);
-    auto typed = std::make_shared<ConcatColumn>(starts_);
-    const RecordTable* bytes_in = nullptr;
-    const RecordTable* typed_in = nullptr;
-    for (const TablePtr& table : tables_) {
-      const Field* field = table->size() > 0 || starts_.size() == 0 ? find(*table, name) : nullptr;
-      bytes->add_part(field != nullptr ? field->bytes : nullptr);
-      typed->add_part(field != nullptr ? field->typed : nullptr);
-      if (field == nullptr) {
-        continue;
-      }
-      (field->bytes != nullptr ? bytes_in : typed_in) = table.get();
+    // Tables whose field lacks a stored form, or a type.
+    const RecordTable* no_bytes_in = nullptr;
+    const RecordTable* no_type_in = nullptr;
+    for (const auto& [i, field] : found) {
+      no_bytes_in = field->bytes == nullptr ? tables_[i].get() : no_bytes_in;
+      no_type_in = field->typed == nullptr ? tables_[i].get() : no_type_in;
       merged.time_series |= field->time_series;
       merged.sparse |= field->sparse;
       if (merged.extension.empty()) {
         merged.extension = field->extension;
       }
     }
-    if (bytes_in != nullptr && typed_in != nullptr) {
+    if (no_bytes_in != nullptr && no_type_in != nullptr) {
       throw file_error(
-          ErrorKind::kUnsupported, typed_in->sources().front()->name(),
+          ErrorKind::kUnsupported, no_bytes_in->sources().front()->name(),
           fmt::format("its field {} is of known type, in {} it is bytes; --decode {}=raw takes the "
                       "bytes of both",
-                      name, bytes_in->sources().front()->name(), name));
+                      name, no_type_in->sources().front()->name(), name));
     }
-    if (bytes_in != nullptr) {
-      merged.bytes = std::move(bytes);
-    } else {
-      merged.typed = std::move(typed);
+    if (no_bytes_in == nullptr) {
+      merged.bytes = merge_columns<ConcatByteColumn>(found, &Field::bytes);
+    }
+    if (no_type_in == nullptr) {
+      merged.typed = merge_columns<ConcatColumn>(found, &Field::typed);
     }
     return merged;
   }
 
   void merge_stored() {
-    std::vector<std::string> extensions;
-    for (const TablePtr& table : tables_) {
-      for (const StoredUnit& unit : table->stored()) {
-        if (std::find(extensions.begin(), extensions.end(), unit.extension) == extensions.end()) {
-          extensions.push_back(unit.extension);
-        }
+    ByName<StoredUnit> units;
+    for (std::size_t i = 0; i < tables_.size(); ++i) {
+      for (const StoredUnit& unit : tables_[i]->stored()) {
+        units.add(unit.extension, i, unit);
       }
     }
-    for (const std::string& extension : extensions) {
-      auto column = std::make_shared<ConcatByteColumn>(starts_);
-      for (const TablePtr& table : tables_) {
-        const auto& units = table->stored();
-        const auto unit = std::find_if(units.begin(), units.end(), [&](const StoredUnit& u) {
-          return u.extension == extension;
-        });
-        column->add_part(unit != units.end() ? unit->bytes : nullptr);
-      }
-      stored_.push_back({extension, std::move(column)});
+    for (const auto& [extension, found] : units.entries) {
+      stored_.push_back({extension, merge_columns<ConcatByteColumn>(found, &StoredUnit::bytes)});
     }
   }
 
-  static const Field* find(const RecordTable& table, const std::string& name) {
-    for (const Field& field : table.fields()) {
-      if (field.name == name) {
-        return &field;
-      }
+  template <typename Concat, typename T, typename Part>
+  std::shared_ptr<const Concat> merge_columns(const Found<T>& found, Part T::*column) const {
+    auto merged = std::make_shared<Concat>(starts_);
+    auto next = found.begin();
+    for (std::size_t i = 0; i < tables_.size(); ++i) {
+      const bool has = next != found.end() && next->first == i;
+      merged->add_part(has ? (next++)->second->*column : nullptr);
     }
-    return nullptr;
+    return merged;
   }
 
   std::vector<TablePtr> tables_;
@@ -393,18 +411,76 @@ TablePtr concatenate(std::vector<TablePtr> tables) {
   return std::make_shared<ConcatTable>(std::move(tables));
 }
 
+Rows::Rows(std::vector<std::uint64_t> list) : size_(list.size()) {
+  std::uint64_t runs = 0;
+  for (std::uint64_t row = 0; row < size_; ++row) {
+    runs += row == 0 || list[row] != list[row - 1] + 1 ? 1 : 0;
+  }
+  if (2 * runs > size_) {
+    list_ = std::move(list);
+    return;
+  }
+  runs_.reserve(runs);
+  for (std::uint64_t row = 0; row < size_; ++row) {
+    if (row == 0 || list[row] != list[row - 1] + 1) {
+      runs_.push_back({row, list[row]});
+    }
+  }
+}
+
+Rows Rows::without(const std::vector<std::uint64_t>& left_out, std::uint64_t count) {
+  Rows rows;
+  std::uint64_t begin = 0;
+  for (const std::uint64_t record : left_out) {
+    rows.add_run(begin, record - begin);
+    begin = record + 1;
+  }
+  rows.add_run(begin, count - begin);
+  if (2 * rows.runs_.size() > rows.size_) {
+    for (std::uint64_t row = 0; row < rows.size_; ++row) {
+      rows.list_.push_back(rows[row]);
+    }
+    rows.runs_ = {};
+  }
+  rows.list_.shrink_to_fit();
+  rows.runs_.shrink_to_fit();
+  return rows;
+}
+
+void Rows::add_run(std::uint64_t record, std::uint64_t count) {
+  if (count > 0) {
+    runs_.push_back({size_, record});
+    size_ += count;
+  }
+}
+
+std::vector<Rows::Run>::const_iterator Rows::run_at(std::uint64_t row) const {
+  const auto next =
+      std::upper_bound(runs_.begin(), runs_.end(), row,
+                       [](std::uint64_t wanted, const Run& run) { return wanted < run.row; });
+  return next - 1;
+}
+
+std::uint64_t Rows::run(std::uint64_t row) const {
+  if (runs_.empty()) {
+    return 1;
+  }
+  const auto next = run_at(row) + 1;
+  return (next == runs_.end() ? size_ : next->row) - row;
+}
+
 TablePtr select_rows(TablePtr table, Rows rows) {
+  if (rows.size() == table->size() && (rows.size() == 0 || rows.run(0) == rows.size())) {
+    return table;
+  }
   return std::make_shared<SelectedTable>(std::move(table), std::move(rows));
 }
 
-TablePtr leave_out(TablePtr table, const std::vector<std::uint64_t>& left_out) {
-  RecordSet kept;
-  kept.add_range(0, table->size());
-  for (const std::uint64_t record : left_out) {
-    kept.remove(record);
-  }
-  kept.optimize();
-  return select_rows(std::move(table), Rows(std::move(kept)));
+TablePtr leave_out(TablePtr table, std::vector<std::uint64_t> left_out) {
+  std::sort(left_out.begin(), left_out.end());
+  left_out.erase(std::unique(left_out.begin(), left_out.end()), left_out.end());
+  const std::uint64_t count = table->size();
+  return select_rows(std::move(table), Rows::without(left_out, count));
 }
 
 }  // namespace npyfs

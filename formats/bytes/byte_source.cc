@@ -74,6 +74,25 @@ void SourceWatch::check_unchanged() const {
   }
 }
 
+void require_unchanged(const std::vector<SourcePtr>& sources) {
+  if (!any_source_changed()) {
+    return;
+  }
+  for (const SourcePtr& source : sources) {
+    if (source->changed()) {
+      source->check_unchanged();
+    }
+  }
+}
+
+std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources) {
+  std::int64_t newest = 0;
+  for (const SourcePtr& source : sources) {
+    newest = std::max(newest, source->mtime_ns());
+  }
+  return newest;
+}
+
 bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
 std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name) {
@@ -84,6 +103,8 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
   if (!S_ISREG(status.st_mode)) {
     throw file_error(ErrorKind::kUnsupported, name, "not a regular file");
   }
+  // First, since it may fail.
+  std::string absolute = std::filesystem::absolute(path).string();
   // O_NONBLOCK: should the path have become a FIFO since, opening it must not wait.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
@@ -95,7 +116,6 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
   }
   const Identity identity{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
                           to_ns(status.st_mtim)};
-  std::string absolute = std::filesystem::absolute(path).string();
   return std::shared_ptr<FileSource>(new FileSource(name, std::move(absolute), fd, identity));
 }
 
@@ -113,6 +133,9 @@ void FileSource::check_unchanged() const {
     throw changed_error(name(), "has changed");
   }
   if (::stat(path_.c_str(), &status) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) {
+      throw system_error(name(), "look at", errno);  // it may well be the same when that has passed
+    }
     note_changed();
     throw changed_error(name(), "has gone");
   }

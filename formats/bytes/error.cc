@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "formats/bytes/utf8.h"
+
 namespace npyfs {
 
 int Error::to_errno() const {
@@ -47,12 +49,16 @@ Error system_error(std::string_view file, std::string_view verb, int system_errn
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    const auto point = next_code_point(text, at);
+    const bool plain = point && !is_surrogate(*point) && *point >= 0x20 && *point != 0x7f;
+    for (std::size_t i = begin; i < at; ++i) {
+      if (plain) {
+        out += text[i];
+      } else {
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+      }
     }
   }
   return out;

@@ -2,7 +2,9 @@
 //
 // Deflate can be entered wherever a block begins, given the bit position and the 32 KiB decoded
 // before it (zlib: inflatePrime, inflateSetDictionary; examples/zran.c shows the principle). For
-// every `span` decoded bytes the last such place before them is kept, its window deflated again.
+// every `span` decoded bytes the last such place before them is kept, its window deflated again. A
+// chunk is as long or, where memory allows few places, shorter: then what lies between the place
+// and the chunk is inflated for nothing.
 
 #include "formats/bytes/inflate.h"
 
@@ -26,9 +28,12 @@ constexpr int kGzip = 15 + 16;
 constexpr int kZlib = 15;
 constexpr int kRaw = -15;
 
-constexpr std::size_t kWindowNbytes = 32 * 1024;
-constexpr std::size_t kInputNbytes = 64 * 1024;
-constexpr std::size_t kOutputNbytes = 64 * 1024;
+constexpr std::size_t kWindowNbytes = std::size_t{32} << 10;
+constexpr std::size_t kInputNbytes = std::size_t{64} << 10;
+constexpr std::size_t kOutputNbytes = std::size_t{64} << 10;
+// What the points may take while the size of the whole is not known yet: the first windows do not
+// tell how well the others deflate.
+constexpr std::uint64_t kScanBudgetNbytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGzipTrailerNbytes = 8;
 
 using WindowPtr = std::shared_ptr<const std::vector<std::byte>>;
@@ -114,7 +119,7 @@ class Inflater {
 
 // What one pass over the stream found.
 struct Scan {
-  std::vector<Point> points;  // of chunk i: the last one not after i * span
+  std::vector<Point> points;  // point i is the last one not after i * span
   std::uint64_t span_nbytes = 0;
   std::uint64_t nbytes = 0;
   std::optional<Error> damage;
@@ -128,6 +133,7 @@ class Scanner {
   Scanner(const ByteSource& base, int window_bits, const InflateOptions& options)
       : base_(base),
         window_bits_(window_bits),
+        budget_nbytes_per_gib_(options.budget_nbytes_per_gib),
         budget_nbytes_(options.budget_nbytes),
         inflater_(base, window_bits),
         output_(kOutputNbytes) {
@@ -137,6 +143,8 @@ class Scanner {
   Scan run() {
     while (inflate_member() && next_member()) {
     }
+    thin_out_to(budget());
+    scan_.points.shrink_to_fit();
     return std::move(scan_);
   }
 
@@ -212,7 +220,12 @@ class Scanner {
                        static_cast<std::uint8_t>(stream.data_type & 7), false, nullptr};
   }
 
-  // Gives every chunk whose start has been decoded its point.
+  // For what has been decoded.
+  std::uint64_t budget() const {
+    return std::min(budget_nbytes_, ((scan_.nbytes >> 10) * budget_nbytes_per_gib_) >> 20);
+  }
+
+  // Gives every span whose start has been decoded its point.
   void keep_points() {
     while (scan_.points.size() * scan_.span_nbytes < scan_.nbytes) {
       if (!candidate_.at_header && candidate_.window == nullptr) {
@@ -222,9 +235,7 @@ class Scanner {
                           scan_.points.back().window == candidate_.window;
       scan_.points.push_back(candidate_);
       used_nbytes_ += sizeof(Point) + (shared ? 0 : window_nbytes(candidate_));
-      if (used_nbytes_ > budget_nbytes_ && scan_.points.size() > 1) {
-        thin_out();
-      }
+      thin_out_to(std::min(budget_nbytes_, std::max(budget(), kScanBudgetNbytes)));
     }
   }
 
@@ -245,7 +256,13 @@ class Scanner {
     return point.window == nullptr ? 0 : point.window->size();
   }
 
-  // Doubles the span: the points of even chunks are those of the chunks of twice the size.
+  void thin_out_to(std::uint64_t most_nbytes) {
+    while (used_nbytes_ > most_nbytes && scan_.points.size() > 1) {
+      thin_out();
+    }
+  }
+
+  // Doubles the span: the points of even spans are those of the spans of twice the size.
   void thin_out() {
     std::vector<Point> kept;
     used_nbytes_ = 0;
@@ -274,6 +291,7 @@ class Scanner {
 
   const ByteSource& base_;
   int window_bits_;
+  std::uint64_t budget_nbytes_per_gib_;
   std::uint64_t budget_nbytes_;
   Inflater inflater_;
   std::vector<std::byte> output_;
@@ -283,24 +301,28 @@ class Scanner {
   std::uint64_t used_nbytes_ = 0;
 };
 
-// Chunk i is the decoded bytes from i * span on.
+// Chunk i is the decoded bytes from i * chunk_nbytes on.
 class InflatedChunks : public ChunkSource {
  public:
-  InflatedChunks(SourcePtr base, int window_bits, Scan scan)
-      : base_(std::move(base)), window_bits_(window_bits), scan_(std::move(scan)) {}
+  // A chunk lies within a span.
+  InflatedChunks(SourcePtr base, int window_bits, std::uint64_t chunk_nbytes, Scan scan)
+      : base_(std::move(base)),
+        window_bits_(window_bits),
+        chunk_nbytes_(chunk_nbytes),
+        scan_(std::move(scan)) {}
 
   std::uint64_t chunk_nbytes(std::uint64_t chunk) const override {
-    const std::uint64_t begin = chunk * scan_.span_nbytes;
-    return std::min(scan_.span_nbytes, scan_.nbytes - begin);
+    return std::min(chunk_nbytes_, scan_.nbytes - chunk * chunk_nbytes_);
   }
 
   void decode(std::uint64_t chunk, std::span<std::byte> out, DecodeContext&) const override {
-    const Point& point = scan_.points[chunk];
+    const std::uint64_t begin = chunk * chunk_nbytes_;
+    const Point& point = scan_.points[begin / scan_.span_nbytes];
     Inflater inflater(*base_, point.at_header ? window_bits_ : kRaw);
     enter(point, inflater);
     bool raw = !point.at_header;
     std::vector<std::byte> skipped(kOutputNbytes);
-    std::uint64_t to_skip = chunk * scan_.span_nbytes - point.out_offset;
+    std::uint64_t to_skip = begin - point.out_offset;
     while (to_skip > 0 || !out.empty()) {
       const auto into =
           to_skip > 0 ? std::span(skipped).first(std::min<std::uint64_t>(skipped.size(), to_skip))
@@ -362,8 +384,19 @@ class InflatedChunks : public ChunkSource {
 
   SourcePtr base_;
   int window_bits_;
+  std::uint64_t chunk_nbytes_;
   Scan scan_;
 };
+
+// The longest that is not above `most` and that the doubled span is a multiple of.
+std::uint64_t chunk_nbytes_of(std::uint64_t first_span_nbytes, std::uint64_t span_nbytes,
+                              std::uint64_t most) {
+  std::uint64_t nbytes = first_span_nbytes;
+  while (nbytes < span_nbytes && 2 * nbytes <= most) {
+    nbytes *= 2;
+  }
+  return nbytes;
+}
 
 std::optional<int> window_bits_of(const ByteSource& base) {
   std::vector<std::byte> head(std::min<std::uint64_t>(base.nbytes(), 3));
@@ -419,7 +452,7 @@ SourcePtr open_inflated(SourcePtr base, ChunkCache& cache, const InflateOptions&
     const bool offer_all = scan.cut || options.content_is_checked;
     scan.nbytes = offer_all ? scan.nbytes : scan.vouched_nbytes;
     if (!options.permissive || scan.nbytes == 0) {
-      throw *scan.damage;
+      throw Error(*scan.damage);
     }
     if (options.warn) {
       options.warn(fmt::format("{}; the {} decoded bytes before it are shown", scan.damage->what(),
@@ -427,9 +460,10 @@ SourcePtr open_inflated(SourcePtr base, ChunkCache& cache, const InflateOptions&
     }
   }
   const std::uint64_t nbytes = scan.nbytes;
-  const std::uint64_t span_nbytes = scan.span_nbytes;
-  auto chunks = std::make_unique<InflatedChunks>(base, *window_bits, std::move(scan));
-  return std::make_shared<CachedSource>(std::move(base), nbytes, span_nbytes, std::move(chunks),
+  const std::uint64_t chunk_nbytes =
+      chunk_nbytes_of(options.span_nbytes, scan.span_nbytes, options.chunk_nbytes);
+  auto chunks = std::make_unique<InflatedChunks>(base, *window_bits, chunk_nbytes, std::move(scan));
+  return std::make_shared<CachedSource>(std::move(base), nbytes, chunk_nbytes, std::move(chunks),
                                         cache);
 }
 

@@ -35,10 +35,15 @@ struct InflateOptions {
   // though the stream's checksum cannot vouch for it; else only the gzip members before.
   bool content_is_checked = false;
   std::function<void(const std::string& text)> warn;
-  // Decoded bytes from one access point to the next, and in a cached chunk. It doubles, dropping
-  // every other point, whenever the points would need more memory than `budget_nbytes`.
+  // Decoded bytes from one access point to the next. Doubles, dropping every other point, whenever
+  // the points would need more memory than `budget_nbytes_per_gib` for each GiB decoded, or than
+  // `budget_nbytes`. A whole window (32 KiB, deflated at most 33) every 8 MiB is within the budget:
+  // however many files a data set has, their points take in all a 248th of what it decodes to.
   std::uint64_t span_nbytes = std::uint64_t{1} << 20;
+  std::uint64_t budget_nbytes_per_gib = std::uint64_t{4224} << 10;
   std::uint64_t budget_nbytes = std::uint64_t{16} << 20;
+  // Decoded bytes in a cached chunk: as the span, but at most this.
+  std::uint64_t chunk_nbytes = std::uint64_t{4} << 20;
 };
 
 // The decoded bytes of `base`, a zlib stream or any number of gzip members (zero bytes after the

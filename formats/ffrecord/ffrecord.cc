@@ -368,6 +368,7 @@ std::shared_ptr<const RecordTable> open_ffrecord(const Location& location, OpenC
   if (context.verify != Verify::kNever) {
     check_empty_last(header, *samples);
   }
+  samples->damage.shrink();
   return std::make_shared<FfrecordTable>(std::move(samples), context.verify);
 }
 

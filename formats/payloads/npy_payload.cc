@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <optional>
 
 #include "formats/bytes/npy_header.h"
+#include "formats/damage_list.h"
 #include "formats/extents.h"
 #include "formats/payloads/payload.h"
 
@@ -62,10 +63,10 @@ class NpyColumn : public Column {
  public:
   NpyColumn(std::shared_ptr<const ByteColumn> bytes, const RecordTable& table)
       : bytes_(std::move(bytes)), kinds_of_(bytes_->size()), rows_(bytes_->size()) {
-    std::vector<std::byte> before;
     std::vector<std::byte> header;
+    Previous previous;
     for (std::uint64_t record = 0; record < bytes_->size(); ++record) {
-      read_record(record, table, header, before);
+      read_record(record, table, header, previous);
     }
   }
 
@@ -106,28 +107,45 @@ class NpyColumn : public Column {
  private:
   static constexpr std::uint32_t kAbsent = UINT32_MAX;
   static constexpr std::uint32_t kDamaged = UINT32_MAX - 1;
+  // How many unusual headers are verified, as long as their records turn out intact: rows that
+  // differ everywhere are no damage, and not all records can be read at mount.
+  static constexpr int kMaxSurprises = 16;
+  // A larger record is believed, unless the whole array depends on it.
+  static constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
 
   const Damage* damage(std::uint64_t record) const {
     if (const Damage* known = bytes_->damage(record)) {
       return known;
     }
-    const auto found = damage_.find(record);
-    return found != damage_.end() ? &found->second : nullptr;
+    return damage_.find(record);
   }
 
   Shape shape(std::uint64_t record) const {
-    const Kind& kind = kinds_[kinds_of_[record]];
+    return shape_of(kinds_[kinds_of_[record]], rows_[record]);
+  }
+
+  static Shape shape_of(const Kind& kind, std::uint64_t rows) {
     Shape shape;
     if (!kind.scalar) {
-      shape.push_back(rows_[record]);
+      shape.push_back(rows);
       shape.insert(shape.end(), kind.trailing.begin(), kind.trailing.end());
     }
     return shape;
   }
 
-  // `before` is the previous record's header: most are the same to the byte.
+  // The last record that was a whole .npy file.
+  struct Previous {
+    std::optional<std::uint64_t> record;
+    std::vector<std::byte> header;  // most are the same to the byte
+  };
+  // What a header says of its record.
+  struct Parsed {
+    Kind kind;
+    std::uint64_t rows = 1;
+  };
+
   void read_record(std::uint64_t record, const RecordTable& table, std::vector<std::byte>& header,
-                   std::vector<std::byte>& before) {
+                   Previous& previous) {
     kinds_of_[record] = kDamaged;
     if (bytes_->damage(record) != nullptr) {
       return;
@@ -142,31 +160,71 @@ class NpyColumn : public Column {
     read_stored(*bytes_, record, 0, header);
     const std::string& name = extents.front().source->name();
     const std::uint64_t offset = extents.front().offset;
-    if (record > 0 && !header.empty() && header == before && kinds_of_[record - 1] < kDamaged &&
-        kinds_[kinds_of_[record - 1]].header_nbytes <= header.size()) {
-      kinds_of_[record] = kinds_of_[record - 1];
-      rows_[record] = rows_[record - 1];
-    } else if (!is_npy(header)) {
+    if (previous.record && header == previous.header) {
+      kinds_of_[record] = kinds_of_[*previous.record];
+      rows_[record] = rows_[*previous.record];
+    } else if (!read_header(record, table, header, name, offset, nbytes, previous)) {
+      return;
+    }
+    if (require_data(record, name, offset, nbytes)) {
+      previous.record = record;
+      previous.header = header;
+    }
+  }
+
+  // A header unlike the previous record's; false where its record is damaged. What it says may be
+  // a flipped bit of one record, and would then be said of all: the more that hangs on it, the
+  // sooner the record's checksum is asked.
+  bool read_header(std::uint64_t record, const RecordTable& table, std::vector<std::byte>& header,
+                   const std::string& name, std::uint64_t offset, std::uint64_t nbytes,
+                   const Previous& previous) {
+    Parsed parsed;
+    try {
+      parsed = parse(record, table, header, name, offset, nbytes);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kUnsupported && fails(record)) {
+        add_failing(record, table, name, offset, nbytes);
+      } else if (error.kind() == ErrorKind::kCorrupt) {
+        damage_.add(record, [&] { return Damage{error, data_nbytes(nbytes)}; });
+      } else {
+        throw;
+      }
+      return false;
+    }
+    const bool first = kinds_.empty();
+    const bool fits = first || one_array(kinds_.front(), parsed.kind);
+    const bool other_rows = previous.record && rows_[*previous.record] != parsed.rows;
+    const bool affordable = nbytes <= kMaxProbeNbytes && intact_surprises_ < kMaxSurprises;
+    if (!fits || ((first || other_rows) && affordable)) {
+      if (fails(record)) {
+        add_failing(record, table, name, offset, nbytes);
+        return false;
+      }
+      ++intact_surprises_;
+    }
+    if (!fits) {
+      throw file_error(
+          ErrorKind::kUnsupported, name,
+          fmt::format("{} is {} {}, the first is {}", record_name(table, record),
+                      parsed.kind.dtype.text(), shape_text(shape_of(parsed.kind, parsed.rows)),
+                      kinds_.front().dtype.text()));
+    }
+    const auto known = std::find(kinds_.begin(), kinds_.end(), parsed.kind);
+    kinds_of_[record] = static_cast<std::uint32_t>(known - kinds_.begin());
+    rows_[record] = parsed.rows;
+    if (known == kinds_.end()) {
+      kinds_.push_back(std::move(parsed.kind));
+    }
+    return true;
+  }
+
+  Parsed parse(std::uint64_t record, const RecordTable& table, std::vector<std::byte>& header,
+               const std::string& name, std::uint64_t offset, std::uint64_t nbytes) const {
+    if (!is_npy(header)) {
       throw file_error(
           ErrorKind::kUnsupported, name,
           fmt::format("{} is no .npy file, the first record is one", record_name(table, record)));
-    } else {
-      before = header;
-      try {
-        parse(record, table, header, name, offset, nbytes);
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kCorrupt) {
-          throw;
-        }
-        damage_.emplace(record, Damage{error, std::nullopt});
-        return;
-      }
     }
-    require_data(record, name, offset, nbytes);
-  }
-
-  void parse(std::uint64_t record, const RecordTable& table, std::vector<std::byte>& header,
-             const std::string& name, std::uint64_t offset, std::uint64_t nbytes) {
     const auto wanted = npy_header_nbytes(header);
     if (!wanted || *wanted > nbytes) {
       throw corrupt_at(name, offset, "the .npy header does not end within its record");
@@ -175,17 +233,16 @@ class NpyColumn : public Column {
       header.resize(*wanted);
       read_stored(*bytes_, record, 0, header);
     }
-    const NpyHeader parsed = parse_npy_header(header, name, offset);
-    Kind kind;
-    kind.dtype = parsed.dtype;
-    kind.scalar = parsed.shape.empty();
-    kind.fortran_order = parsed.fortran_order && parsed.shape.size() > 1;
-    kind.header_nbytes = parsed.nbytes;
+    const NpyHeader npy = parse_npy_header(header, name, offset);
+    Parsed parsed;
+    Kind& kind = parsed.kind;
+    kind.dtype = npy.dtype;
+    kind.scalar = npy.shape.empty();
+    kind.fortran_order = npy.fortran_order && npy.shape.size() > 1;
+    kind.header_nbytes = npy.nbytes;
     if (!kind.scalar) {
-      kind.trailing.assign(parsed.shape.begin() + 1, parsed.shape.end());
-      rows_[record] = parsed.shape[0];
-    } else {
-      rows_[record] = 1;
+      kind.trailing.assign(npy.shape.begin() + 1, npy.shape.end());
+      parsed.rows = npy.shape[0];
     }
     // The product fits: parse_npy_header has checked it, but for zero rows of anything.
     const auto elements = element_count(kind.trailing);
@@ -194,39 +251,60 @@ class NpyColumn : public Column {
       throw corrupt_at(name, offset, "the shape in the .npy header exceeds 2^63 bytes");
     }
     kind.row_nbytes = *row_nbytes;
-    if (!kinds_.empty() && !one_array(kinds_.front(), kind)) {
-      throw file_error(
-          ErrorKind::kUnsupported, name,
-          fmt::format("{} is {} {}, the first is {}", record_name(table, record), kind.dtype.text(),
-                      shape_text(parsed.shape), kinds_.front().dtype.text()));
-    }
-    const auto known = std::find(kinds_.begin(), kinds_.end(), kind);
-    kinds_of_[record] = static_cast<std::uint32_t>(known - kinds_.begin());
-    if (known == kinds_.end()) {
-      kinds_.push_back(std::move(kind));
-    }
+    return parsed;
+  }
+
+  // Whether the record is to be verified and does not match its checksum.
+  bool fails(std::uint64_t record) const {
+    const Guard guard = bytes_->guard(record);
+    const auto checksum =
+        guard.table != nullptr ? guard.table->checksum(guard.first) : std::nullopt;
+    return checksum && !matches(*checksum);
+  }
+
+  void add_failing(std::uint64_t record, const RecordTable& table, const std::string& name,
+                   std::uint64_t offset, std::uint64_t nbytes) {
+    damage_.add(record, [&] {
+      return Damage{corrupt_at(name, offset,
+                               fmt::format("{} is {} bytes and does not match its checksum; the "
+                                           "file is damaged",
+                                           record_name(table, record), nbytes)),
+                    data_nbytes(nbytes)};
+    });
+  }
+
+  // What lies behind the header of a damaged record of `nbytes`, if its header is like others.
+  std::optional<std::uint64_t> data_nbytes(std::uint64_t nbytes) const {
+    const std::uint64_t header_nbytes = kinds_.empty() ? nbytes : kinds_.front().header_nbytes;
+    return header_nbytes < nbytes ? std::optional(nbytes - header_nbytes) : std::nullopt;
   }
 
   // Bytes behind the data are ignored, as numpy does.
-  void require_data(std::uint64_t record, const std::string& name, std::uint64_t offset,
+  // False where the data does not lie within the record, which is then damaged.
+  bool require_data(std::uint64_t record, const std::string& name, std::uint64_t offset,
                     std::uint64_t nbytes) {
     const Kind& kind = kinds_[kinds_of_[record]];
     const auto data_nbytes = checked_mul(rows_[record], kind.row_nbytes);
-    if (!data_nbytes || !lies_within(kind.header_nbytes, *data_nbytes, nbytes)) {
-      Error error = corrupt_at(name, offset,
-                               fmt::format("the .npy file's shape is {} of {}, its record has only "
-                                           "{} bytes; the record is damaged",
-                                           shape_text(shape(record)), kind.dtype.text(), nbytes));
-      damage_.emplace(record, Damage{std::move(error), std::nullopt});
+    const bool whole = data_nbytes && lies_within(kind.header_nbytes, *data_nbytes, nbytes);
+    if (!whole) {
+      damage_.add(record, [&] {
+        return Damage{corrupt_at(name, offset,
+                                 fmt::format("the .npy file's shape is {} of {}, its record has "
+                                             "only {} bytes; the record is damaged",
+                                             shape_text(shape(record)), kind.dtype.text(), nbytes)),
+                      std::nullopt};
+      });
       kinds_of_[record] = kDamaged;
     }
+    return whole;
   }
 
   std::shared_ptr<const ByteColumn> bytes_;
   std::vector<Kind> kinds_;
   std::vector<std::uint32_t> kinds_of_;
   std::vector<std::uint64_t> rows_;
-  std::map<std::uint64_t, Damage> damage_;
+  DamageList damage_;
+  int intact_surprises_ = 0;
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 
 #include "formats/bytes/npy_header.h"
 #include "formats/extents.h"
@@ -16,28 +15,33 @@ namespace npyfs {
 namespace {
 
 struct Magic {
-  std::string_view bytes;
-  std::size_t offset;
+  std::string_view begin;
+  std::string_view form;  // of a RIFF file: what follows its name and 4 bytes of size
   std::string_view extension;
   PayloadKind kind;
 };
 
-using std::string_view_literals::operator""sv;
+constexpr std::size_t kFormOffset = 8;
 
 constexpr Magic kMagics[] = {
-    {"\x93NUMPY"sv, 0, "npy", PayloadKind::kNpy},
-    {"\xff\xd8\xff"sv, 0, "jpg", PayloadKind::kImage},
-    {"\x89PNG\r\n\x1a\n"sv, 0, "png", PayloadKind::kImage},
-    {"WEBP"sv, 8, "webp", PayloadKind::kImage},
-    {"WAVE"sv, 8, "wav", PayloadKind::kRaw},
-    {"fLaC"sv, 0, "flac", PayloadKind::kRaw},
-    {"OggS"sv, 0, "ogg", PayloadKind::kRaw},
+    {"\x93NUMPY", "", "npy", PayloadKind::kNpy},
+    {"\xff\xd8\xff", "", "jpg", PayloadKind::kImage},
+    {"\x89PNG\r\n\x1a\n", "", "png", PayloadKind::kImage},
+    {"RIFF", "WEBP", "webp", PayloadKind::kImage},
+    {"RIFF", "WAVE", "wav", PayloadKind::kRaw},
+    {"RIFX", "WAVE", "wav", PayloadKind::kRaw},
+    {"RF64", "WAVE", "wav", PayloadKind::kRaw},
+    {"BW64", "WAVE", "wav", PayloadKind::kRaw},
+    {"fLaC", "", "flac", PayloadKind::kRaw},
+    {"OggS", "", "ogg", PayloadKind::kRaw},
 };
 
 const Magic* find_magic(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   for (const Magic& magic : kMagics) {
-    if (head.size() >= magic.offset + magic.bytes.size() &&
-        std::memcmp(head.data() + magic.offset, magic.bytes.data(), magic.bytes.size()) == 0) {
+    if (text.starts_with(magic.begin) &&
+        (magic.form.empty() ||
+         (text.size() >= kFormOffset && text.substr(kFormOffset).starts_with(magic.form)))) {
       return &magic;
     }
   }
@@ -171,6 +175,11 @@ PayloadKind find_payload_kind(const Field& field, std::uint64_t record) {
   }
   const Magic* magic = find_magic(read_head(*field.bytes, record, kMagicNbytes));
   return magic != nullptr ? magic->kind : PayloadKind::kRaw;
+}
+
+bool is_image(std::span<const std::byte> head) {
+  const Magic* magic = find_magic(head);
+  return magic != nullptr && magic->kind == PayloadKind::kImage;
 }
 
 std::string_view extension_by_magic(std::span<const std::byte> head) {

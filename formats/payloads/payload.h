@@ -4,8 +4,10 @@
 
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +27,9 @@ inline constexpr std::size_t kMagicNbytes = 16;
 
 // The kind of the payload of `record`: by the field's extension, else by the payload's first bytes.
 PayloadKind find_payload_kind(const Field& field, std::uint64_t record);
+
+// Whether a payload that begins with `head`, which may be short, is a jpeg, png or webp.
+bool is_image(std::span<const std::byte> head);
 
 // The extension a file in records/ gets from the first bytes of its content ("jpg", "png", "npy",
 // ...); "bin" where nothing fits. `head` may be short.

@@ -147,7 +147,7 @@ std::uint64_t ValueColumn::run(std::uint64_t record) const {
     return end - record;
   }
   std::uint64_t next = record + 1;
-  while (next < std::min(end, record + kLookAhead) &&
+  while (next < std::min(end, record + kLookAhead) && widths_[next] == widths_[record] &&
          begins_[next] == begins_[next - 1] + widths_[next - 1]) {
     ++next;
   }

@@ -24,9 +24,12 @@ enum PartFlag : std::uint32_t { kComplete = 0, kFirst = 1, kMiddle = 2, kLast = 
 
 std::uint64_t align4(std::uint64_t offset) { return (offset + 3) & ~std::uint64_t{3}; }
 
-// Appends a run; one that continues the last makes that longer.
+// Appends a run; one that continues the last makes that longer. An empty one stands only first.
 void append_run(std::vector<ExtentColumn::Place>& runs, std::uint64_t offset,
                 std::uint64_t nbytes) {
+  if (!runs.empty() && nbytes == 0) {
+    return;
+  }
   if (!runs.empty() && runs.back().offset + runs.back().nbytes == offset) {
     runs.back().nbytes += nbytes;
   } else {
@@ -70,14 +73,15 @@ void RecordFramer::frame(std::uint64_t offset, FramedRecord& out) {
   }
   append_run(out.runs, part.begin, part.nbytes);
   out.nbytes = part.nbytes;
+  std::uint64_t parts = 1;
   while (part.flag == kFirst || part.flag == kMiddle) {
     // The magic of the next part stands for the one the writer took out of the payload.
     const std::uint64_t magic = part.end;
     if (!read_part(magic, false, part, out)) {
       return;
     }
-    append_run(out.runs, magic, kMagicNbytes);
-    if (part.nbytes > 0) {
+    if (++parts <= kMaxParts) {
+      append_run(out.runs, magic, kMagicNbytes);
       append_run(out.runs, part.begin, part.nbytes);
     }
     out.nbytes += kMagicNbytes + part.nbytes;
@@ -92,6 +96,12 @@ void RecordFramer::frame(std::uint64_t offset, FramedRecord& out) {
     out.runs.erase(out.runs.begin());
   }
   out.end = part.end;
+  if (parts > kMaxParts) {
+    out.fault = {.offset = offset,
+                 .text = fmt::format("the number of parts of the record is {}, expected at most {}",
+                                     parts, kMaxParts),
+                 .too_many_parts = true};
+  }
 }
 
 // Reads the header of a part and checks that its data is there. False: out.fault is set.

@@ -17,6 +17,10 @@ namespace npyfs {
 
 constexpr std::uint32_t kRecordioMagic = 0xCED7230A;
 
+// Every read of a record looks at all its parts, and every one costs up to 32 bytes in the index.
+// Chance makes a second part once in 16 GiB.
+constexpr std::uint64_t kMaxParts = 65536;
+
 // What was found at an offset. Used again for the next record, so that its memory is.
 struct FramedRecord {
   // Why the record cannot be read; the fields from `runs` on hold only without one.
@@ -25,6 +29,8 @@ struct FramedRecord {
     std::string text;  // "<what> is <found>, expected <rule>"
     // Nothing but the end of the file speaks against the record.
     bool cut = false;
+    // The record is whole but has more than kMaxParts parts: `nbytes` and `end` hold.
+    bool too_many_parts = false;
   };
   std::optional<Fault> fault;
   // A record does begin here, be it damaged or not.

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
+#include <span>
 
 #include "formats/bytes/endian.h"
+#include "formats/payloads/payload.h"
 
 namespace npyfs {
 
@@ -17,11 +18,6 @@ namespace {
 constexpr std::uint64_t kHeaderNbytes = 24;  // flag, label, id, id2
 // Labels are kept in memory; the longest seen are lists of boxes with some hundred values.
 constexpr std::uint32_t kMaxLabels = 4096;
-
-bool is_image(std::string_view head) {
-  return head.starts_with("\xff\xd8\xff") || head.starts_with("\x89PNG") ||
-         (head.starts_with("RIFF") && head.size() >= 12 && head.substr(8, 4) == "WEBP");
-}
 
 }  // namespace
 
@@ -66,10 +62,11 @@ ImageGuess guess_image(RecordFramer& framer, const FramedRecord& record) {
   if (record.nbytes == header.nbytes) {
     return ImageGuess::kNoImage;
   }
-  std::array<char, 12> head;
-  const std::uint64_t there = std::min<std::uint64_t>(head.size(), record.nbytes - header.nbytes);
-  framer.read_payload(record, header.nbytes, std::as_writable_bytes(std::span(head).first(there)));
-  return is_image({head.data(), there}) ? ImageGuess::kImage : ImageGuess::kOther;
+  std::array<std::byte, kMagicNbytes> bytes;
+  const std::span<std::byte> head =
+      std::span(bytes).first(std::min<std::uint64_t>(bytes.size(), record.nbytes - header.nbytes));
+  framer.read_payload(record, header.nbytes, head);
+  return is_image(head) ? ImageGuess::kImage : ImageGuess::kOther;
 }
 
 }  // namespace npyfs

@@ -17,7 +17,19 @@ namespace npyfs {
 namespace {
 
 Error damage_error(const ByteSource& source, const FramedRecord::Fault& fault) {
+  if (fault.too_many_parts) {
+    // Not kTooLarge: readers get EIO, as of any damage.
+    return {
+        ErrorKind::kUnsupported,
+        corrupt_at(source.name(), fault.offset, fault.text + "; the record is not shown").what()};
+  }
   return corrupt_at(source.name(), fault.offset, fault.text + "; the file is damaged or cut short");
+}
+
+Damage damage_of(const ByteSource& source, const FramedRecord& record) {
+  const bool whole = record.fault->too_many_parts;
+  return {damage_error(source, *record.fault),
+          whole ? std::optional(record.nbytes) : record.claimed_nbytes};
 }
 
 // Without an index: every record from the beginning on. Where one is damaged the next cannot be
@@ -29,7 +41,7 @@ std::shared_ptr<const RecordTable> open_by_scan(const SourcePtr& source, OpenCon
   std::uint64_t records = 0;
   for (std::uint64_t offset = 0; offset < source->nbytes(); offset = record.end) {
     framer.frame(offset, record);
-    if (record.fault) {
+    if (record.fault && !record.fault->too_many_parts) {
       if (!context.permissive || records == 0) {
         throw damage_error(*source, *record.fault);
       }
@@ -37,7 +49,11 @@ std::shared_ptr<const RecordTable> open_by_scan(const SourcePtr& source, OpenCon
                                damage_error(*source, *record.fault).what(), records, offset));
       break;
     }
-    builder.add(record, {});
+    if (record.fault) {
+      builder.add_damaged(damage_of(*source, record), {});
+    } else {
+      builder.add(record, {});
+    }
     ++records;
   }
   return builder.finish();
@@ -102,7 +118,8 @@ class IndexedOpener {
     }
     end_.reset();
     if (record_.begins) {
-      builder_.add_damaged({damage_error(*source_, *record_.fault), record_.claimed_nbytes}, lines);
+      end_ = record_.fault->too_many_parts ? std::optional(record_.end) : std::nullopt;
+      builder_.add_damaged(damage_of(*source_, record_), lines);
       return;
     }
     mismatches_ += record_.fault->cut ? 0 : 1;

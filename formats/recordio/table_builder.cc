@@ -147,8 +147,10 @@ void TableBuilder::append_image(const FramedRecord& record, std::span<const IdxE
 }
 
 void TableBuilder::append_damaged(const Damage& damage, std::span<const IdxEntry> lines) {
+  // The size is the payload's: it says nothing of an image behind a header, nor of labels.
+  const auto nbytes = mode_ == Mode::kImages ? std::nullopt : damage.nbytes;
   for (std::uint64_t i = 0; i < copies(lines); ++i) {
-    damage_->add(payloads_->size() + i, [&] { return damage; });
+    damage_->add(payloads_->size() + i, [&] { return Damage{damage.error, nbytes}; });
   }
   payloads_->append_damaged(copies(lines));
   if (mode_ == Mode::kImages) {
@@ -192,6 +194,7 @@ std::shared_ptr<const RecordTable> TableBuilder::finish() {
   labels_->shrink();
   ids_->shrink();
   keys_->shrink();
+  damage_->shrink();
   std::vector<Field> fields = {bytes_field(payloads_)};
   if (mode_ == Mode::kImages) {
     fields.push_back(typed_field("y", labels_));

@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
+
+#include "formats/extents.h"
+#include "formats/tfrecord/walk.h"
 
 namespace npyfs {
 
@@ -45,10 +47,11 @@ class PayloadColumn : public ByteColumn {
   RecordsPtr records_;
 };
 
-// A feature of byte strings: what is in them is for the payload decoders to find out.
-class BytesFeatureColumn : public ByteColumn {
+// The values of a feature as they are stored. Of byte strings: what is in them is for the payload
+// decoders to find out.
+class StoredValuesColumn : public ByteColumn {
  public:
-  BytesFeatureColumn(RecordsPtr records, std::shared_ptr<const FeatureRows> rows)
+  StoredValuesColumn(RecordsPtr records, std::shared_ptr<const FeatureRows> rows)
       : records_(std::move(records)), rows_(std::move(rows)) {}
 
   std::uint64_t size() const override { return records_->payloads.size(); }
@@ -58,15 +61,16 @@ class BytesFeatureColumn : public ByteColumn {
     if (!row) {
       return false;
     }
-    std::vector<ByteRange> slices;
-    rows_->slices(*row, slices);
     const std::uint64_t payload = records_->payloads[record].offset;
-    for (const ByteRange& slice : slices) {
+    ByteRange single;
+    for (const ByteRange& slice : rows_->slices(*row, single)) {
       out.push_back({records_->source.get(), payload + slice.begin, slice.nbytes()});
     }
     return true;
   }
-  const Damage* damage(std::uint64_t record) const override { return records_->damage_of(record); }
+  const Damage* damage(std::uint64_t record) const override {
+    return records_->damage.find(record);
+  }
   Guard guard(std::uint64_t record) const override { return records_->guard(record); }
   std::optional<std::uint64_t> equal_nbytes() const override {
     const bool equal = size() > 0 && rows_->size() == size() && rows_->equal_nbytes();
@@ -112,6 +116,7 @@ class ValuesColumn : public Column {
                bool is_list)
       : records_(std::move(records)),
         rows_(std::move(rows)),
+        stored_(records_, rows_),
         rule_(std::move(rule)),
         is_list_(is_list) {}
 
@@ -119,7 +124,7 @@ class ValuesColumn : public Column {
 
   void inspect(std::uint64_t record, Item& item) const override {
     item = Item{};
-    item.damage = records_->damage_of(record);
+    item.damage = records_->damage.find(record);
     const auto row = rows_->find(record);
     item.present = row.has_value() || item.damage != nullptr;
     if (row) {
@@ -141,20 +146,7 @@ class ValuesColumn : public Column {
   }
 
   void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
-    std::vector<ByteRange> slices;
-    rows_->slices(*rows_->find(record), slices);
-    const std::uint64_t payload = records_->payloads[record].offset;
-    const Guard guard = records_->guard(record);
-    std::uint64_t passed = 0;
-    for (const ByteRange& slice : slices) {
-      const std::uint64_t begin = std::max(range.begin, passed) - passed;
-      const std::uint64_t end = std::min(range.end, passed + slice.nbytes());
-      if (end > passed && begin < end - passed) {
-        plan.add_extent(*records_->source, payload + slice.begin + begin, end - passed - begin,
-                        guard);
-      }
-      passed += slice.nbytes();
-    }
+    plan_stored(stored_, record, range, plan);
   }
 
   void decode(std::uint64_t record, std::span<std::byte> out,
@@ -164,13 +156,12 @@ class ValuesColumn : public Column {
     const SliceKind kind = is_list_                                  ? SliceKind::kFeatureList
                            : (*rows_)[row].kind == ValueKind::kInt64 ? SliceKind::kInt64List
                                                                      : SliceKind::kFloatList;
-    std::vector<ByteRange> slices;
-    rows_->slices(row, slices);
     const ByteSource& source = *records_->source;
     const std::uint64_t payload = records_->payloads[record].offset;
     std::vector<std::byte> stored;
     std::size_t position = 0;
-    for (const ByteRange& slice : slices) {
+    ByteRange single;
+    for (const ByteRange& slice : rows_->slices(row, single)) {
       const ByteRange place{payload + slice.begin, payload + slice.end};
       stored.resize(place.nbytes());
       source.read_at(place.begin, stored);
@@ -187,6 +178,7 @@ class ValuesColumn : public Column {
  private:
   RecordsPtr records_;
   std::shared_ptr<const FeatureRows> rows_;
+  StoredValuesColumn stored_;
   ItemRule rule_;
   bool is_list_;
 };
@@ -205,9 +197,11 @@ ItemRule list_rule(const FeatureRows& rows) {
 
 }  // namespace
 
-const Damage* Records::damage_of(std::uint64_t record) const {
-  const auto found = damage.find(record);
-  return found == damage.end() ? nullptr : &found->second;
+Checksum Records::checksum(std::uint64_t record) const {
+  const auto place = payloads[record];
+  return {Checksum::Kind::kCrc32cMasked,
+          {source.get(), place.offset, place.nbytes},
+          {source.get(), place.offset + place.nbytes, kFooterNbytes}};
 }
 
 Guard Records::guard(std::uint64_t record) const {
@@ -225,7 +219,7 @@ Field make_feature_field(const std::string& name, RecordsPtr records,
   if (rows->kind() == ValueKind::kBytes) {
     // Several strings one after another are no image and no .npy file, whatever the first one is.
     field.extension = rows->single() ? "" : "bin";
-    field.bytes = std::make_shared<BytesFeatureColumn>(std::move(records), std::move(rows));
+    field.bytes = std::make_shared<StoredValuesColumn>(std::move(records), std::move(rows));
     return field;
   }
   const bool scalar = rows->single() && rows->kind() != ValueKind::kMixed;

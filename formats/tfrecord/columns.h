@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/extent_column.h"
+#include "formats/damage_list.h"
 #include "formats/format.h"
 #include "formats/tfrecord/feature_rows.h"
 
@@ -24,14 +24,15 @@ struct Records {
   SourcePtr source;
   ExtentColumn payloads;
   // By record. A payload that parses as no Example is damaged for its fields, not as stored bytes.
-  std::map<std::uint64_t, Damage> damage;
+  DamageList damage;
   // The last record, where the file ends within it; its size is known from its length field.
   std::optional<std::uint64_t> cut_record;
   std::optional<Damage> cut;
   bool verified = true;
   const RecordTable* table = nullptr;
 
-  const Damage* damage_of(std::uint64_t record) const;
+  // Not to be asked for the one that is cut.
+  Checksum checksum(std::uint64_t record) const;
   Guard guard(std::uint64_t record) const;
 };
 

@@ -18,10 +18,22 @@ namespace npyfs {
 namespace {
 
 // Longer names are legal, but a name that long is a file that cannot be listed anyway.
-constexpr std::uint64_t kMaxNameNbytes = 64 * 1024;
+constexpr std::uint64_t kMaxNameNbytes = std::uint64_t{64} << 10;
 
 [[noreturn]] void fail(const WireBytes& bytes, std::uint64_t offset, std::string_view text) {
   throw WireFault(corrupt_at(bytes.name(), offset, text));
+}
+
+void add_slice(const WireBytes& bytes, ByteRange slice, std::vector<ByteRange>& slices) {
+  if (slices.size() == kMaxSlices) {
+    const Error error = corrupt_at(
+        bytes.name(), slice.begin,
+        fmt::format("the number of strings or lists of a feature is {} and more, expected at most "
+                    "{}",
+                    kMaxSlices + 1, kMaxSlices));
+    throw WireFault({ErrorKind::kTooLarge, error.what()});
+  }
+  slices.push_back(slice);
 }
 
 // One map entry {1: key, 2: value}, in any order. A value given in several pieces is all of them,
@@ -53,7 +65,7 @@ void parse_entry(const WireBytes& bytes, ByteRange range, Entry& entry) {
     if (tag.is(1, WireType::kBytes)) {
       read_key(bytes, reader.length_delimited(), entry.key);
     } else if (tag.is(2, WireType::kBytes)) {
-      entry.values.push_back(reader.length_delimited());
+      add_slice(bytes, reader.length_delimited(), entry.values);
     } else {
       reader.skip(tag);
     }
@@ -75,6 +87,20 @@ void parse_map(const WireBytes& bytes, ByteRange range, Entry& entry, const Take
   }
 }
 
+// Calls `take(kind, place)` for every list of a Feature message.
+template <typename Take>
+void each_list(const WireBytes& bytes, ByteRange range, const Take& take) {
+  WireReader reader(bytes, range);
+  while (!reader.done()) {
+    const Tag tag = reader.tag();
+    if (tag.type == WireType::kBytes && tag.field >= 1 && tag.field <= 3) {
+      take(static_cast<ValueKind>(tag.field), reader.length_delimited());
+    } else {
+      reader.skip(tag);
+    }
+  }
+}
+
 // Reads Feature messages into a FeatureValue.
 class FeatureParser {
  public:
@@ -87,20 +113,13 @@ class FeatureParser {
 
   // Merges one Feature message: the last kind of the oneof counts, the same kind again appends.
   void merge(ByteRange range, FeatureValue& value) {
-    WireReader reader(bytes_, range);
-    while (!reader.done()) {
-      const Tag tag = reader.tag();
-      if (tag.type == WireType::kBytes && tag.field >= 1 && tag.field <= 3) {
-        const auto kind = static_cast<ValueKind>(tag.field);
-        if (kind != value.kind) {
-          begin(value);
-          value.kind = kind;
-        }
-        merge_list(reader.length_delimited(), value);
-      } else {
-        reader.skip(tag);
+    each_list(bytes_, range, [&](ValueKind kind, ByteRange place) {
+      if (kind != value.kind) {
+        begin(value);
+        value.kind = kind;
       }
-    }
+      merge_list(place, value);
+    });
   }
 
   // Settles how the values are to be had.
@@ -121,7 +140,7 @@ class FeatureParser {
  private:
   void merge_list(ByteRange range, FeatureValue& value) {
     if (value.kind != ValueKind::kBytes) {
-      value.slices.push_back(range);
+      add_slice(bytes_, range, value.slices);
     }
     WireReader reader(bytes_, range);
     while (!reader.done()) {
@@ -137,7 +156,7 @@ class FeatureParser {
     const bool packed = type == WireType::kBytes;
     if (value.kind == ValueKind::kBytes && packed) {
       const ByteRange place = reader.length_delimited();
-      value.slices.push_back(place);
+      add_slice(bytes_, place, value.slices);
       value.decoded_nbytes += place.nbytes();
       ++value.values;
     } else if (value.kind == ValueKind::kFloat && packed) {
@@ -246,24 +265,17 @@ void decode_list(const WireBytes& bytes, ByteRange range, ValueKind kind, std::s
 // one kind counts.
 void decode_feature(const WireBytes& bytes, ByteRange range, std::span<std::byte> out,
                     std::size_t& position) {
-  std::vector<ByteRange> lists;
-  auto kind = ValueKind::kNone;
-  WireReader reader(bytes, range);
-  while (!reader.done()) {
-    const Tag tag = reader.tag();
-    if (tag.type != WireType::kBytes || tag.field < 1 || tag.field > 3) {
-      reader.skip(tag);
-      continue;
+  auto last_kind = ValueKind::kNone;
+  std::uint64_t run_begin = range.begin;
+  each_list(bytes, range, [&](ValueKind kind, ByteRange place) {
+    run_begin = kind == last_kind ? run_begin : place.begin;
+    last_kind = kind;
+  });
+  each_list(bytes, range, [&](ValueKind kind, ByteRange place) {
+    if (place.begin >= run_begin) {
+      decode_list(bytes, place, kind, out, position);
     }
-    if (kind != static_cast<ValueKind>(tag.field)) {
-      kind = static_cast<ValueKind>(tag.field);
-      lists.clear();
-    }
-    lists.push_back(reader.length_delimited());
-  }
-  for (const ByteRange& list : lists) {
-    decode_list(bytes, list, kind, out, position);
-  }
+  });
 }
 
 }  // namespace

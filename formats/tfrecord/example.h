@@ -20,6 +20,10 @@ namespace npyfs {
 // The oneof of tf.train.Feature. The numbers are its field numbers.
 enum class ValueKind : std::uint8_t { kNone = 0, kBytes = 1, kFloat = 2, kInt64 = 3, kMixed = 4 };
 
+// In how many pieces the values of a feature of one record may lie: every read of the record looks
+// at all of them, and every one costs 16 bytes in the index. Data has hundreds.
+constexpr std::uint64_t kMaxSlices = 65536;
+
 // Bytes of one decoded value; 1 for kBytes.
 std::uint64_t value_itemsize(ValueKind kind);
 
@@ -30,7 +34,7 @@ struct FeatureValue {
   // The slices are the decoded bytes themselves, in order. Otherwise they are FloatList, Int64List
   // or, in a feature list, FeatureList messages, to be read by decode_values.
   bool direct = false;
-  std::vector<ByteRange> slices;  // in the source
+  std::vector<ByteRange> slices;  // in the source, at most kMaxSlices
   std::uint64_t values = 0;
   std::uint64_t decoded_nbytes = 0;
   std::uint64_t steps = 0;        // of a feature list
@@ -52,8 +56,9 @@ class FeatureSink {
 // Whether field 2 of the message is read: an Example has none, to its readers it is unknown.
 enum class MessageKind { kExample, kSequenceExample };
 
-// Reads the message in `range`. Throws WireFault where protobuf would not parse it; then some
-// features may have been given already.
+// Reads the message in `range`. Throws WireFault where protobuf would not parse it, one of kind
+// kTooLarge where a feature has more than kMaxSlices; then some features may have been given
+// already.
 void parse_example(const WireBytes& bytes, ByteRange range, MessageKind kind, FeatureSink& sink);
 
 // What the slice of a FeatureValue that is not direct is.

@@ -17,6 +17,8 @@ namespace {
 // Every distinct name becomes a file and a column. Data has hundreds; more is an attack or a name
 // made from data, and is refused before it eats the memory.
 constexpr std::size_t kMaxFeatures = 65536;
+// 256 bytes for each of them, the longest name a file can have.
+constexpr std::size_t kMaxNamesNbytes = std::size_t{16} << 20;
 
 constexpr std::uint64_t kDirect = 8;  // in forms_
 
@@ -162,17 +164,15 @@ FeatureRows::Row FeatureRows::operator[](std::uint64_t row) const {
           steps_[row]};
 }
 
-void FeatureRows::slices(std::uint64_t row, std::vector<ByteRange>& out) const {
-  out.clear();
+std::span<const ByteRange> FeatureRows::slices(std::uint64_t row, ByteRange& single) const {
   const std::uint64_t count = slice_counts_[row];
   const std::uint64_t offset = slice_offsets_[row];
-  if (count == 1) {
-    const bool direct = (forms_[row] & kDirect) != 0;
-    out.push_back({offset, offset + (direct ? decoded_nbytes_[row] : slice_nbytes_[row])});
-  } else if (count > 1) {
-    const auto first = more_.begin() + static_cast<std::ptrdiff_t>(offset);
-    out.assign(first, first + static_cast<std::ptrdiff_t>(count));
+  if (count != 1) {
+    return std::span(more_).subspan(offset, count);
   }
+  const bool direct = (forms_[row] & kDirect) != 0;
+  single = {offset, offset + (direct ? decoded_nbytes_[row] : slice_nbytes_[row])};
+  return {&single, 1};
 }
 
 void FeatureIndex::feature(std::string_view name, FeatureValue& value) {
@@ -186,11 +186,15 @@ void FeatureIndex::feature_list(std::string_view name, FeatureValue& value) {
 void FeatureIndex::take(Slots& slots, std::string_view name, FeatureValue& value, bool is_list) {
   auto found = slots.find(name);
   if (found == slots.end()) {
-    if (features_.size() + lists_.size() == kMaxFeatures) {
-      throw file_error(ErrorKind::kTooLarge, source_name_,
-                       fmt::format("the Examples have more than {} feature names; --decode x=raw "
-                                   "shows the records undecoded",
-                                   kMaxFeatures));
+    names_nbytes_ += name.size();
+    if (features_.size() + lists_.size() == kMaxFeatures || names_nbytes_ > kMaxNamesNbytes) {
+      throw file_error(
+          ErrorKind::kTooLarge, source_name_,
+          fmt::format("the Examples have {} feature names of {} bytes in all and more, "
+                      "expected at most {} of {} bytes; --decode x=raw shows the "
+                      "records undecoded",
+                      features_.size() + lists_.size() + 1, names_nbytes_, kMaxFeatures,
+                      kMaxNamesNbytes));
     }
     found = slots.try_emplace(std::string(name)).first;
     found->second.is_list = is_list;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,8 +59,9 @@ class FeatureRows {
   // The row of a record; nothing where the record lacks the feature.
   std::optional<std::uint64_t> find(std::uint64_t record) const;
   Row operator[](std::uint64_t row) const;
-  // Replaces `out` by the row's slices, counted from the start of the record's payload.
-  void slices(std::uint64_t row, std::vector<ByteRange>& out) const;
+  // The row's slices, counted from the start of the record's payload. Where there is one only, it
+  // is put into `single`.
+  std::span<const ByteRange> slices(std::uint64_t row, ByteRange& single) const;
 
   // What holds for all rows.
   ValueKind kind() const { return kind_; }  // kNone: no row has a value
@@ -133,6 +135,7 @@ class FeatureIndex : public FeatureSink {
   Slots features_;
   Slots lists_;
   std::vector<Slot*> touched_;
+  std::size_t names_nbytes_ = 0;  // of all slots
   std::uint64_t committed_ = 0;
   std::uint64_t dense_slots_ = 0;  // present in every committed record
 };

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/bytes/crc.h"
 #include "formats/bytes/inflate.h"
+#include "formats/extents.h"
 #include "formats/tfrecord/columns.h"
 #include "formats/tfrecord/example.h"
 #include "formats/tfrecord/feature_rows.h"
@@ -23,6 +23,9 @@ namespace {
 // What the payloads are is decided by the first record whose checksum holds; one larger than this
 // is believed unchecked.
 constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
+// Where the first records fail, the writer did not know the checksum: the whole file would be read
+// for nothing.
+constexpr std::size_t kMaxWrongChecksums = 16;
 
 class TfrecordTable : public RecordTable {
  public:
@@ -38,15 +41,13 @@ class TfrecordTable : public RecordTable {
   const std::vector<StoredUnit>& stored() const override { return stored_; }
   std::vector<SourcePtr> sources() const override { return {records_->source}; }
 
-  const Damage* damage(std::uint64_t record) const override { return records_->damage_of(record); }
+  const Damage* damage(std::uint64_t record) const override {
+    return records_->damage.find(record);
+  }
   std::uint64_t damaged_count() const override { return records_->damage.size(); }
 
   std::optional<Checksum> checksum(std::uint64_t record) const override {
-    const auto place = records_->payloads[record];
-    const ByteSource* source = records_->source.get();
-    return Checksum{Checksum::Kind::kCrc32cMasked,
-                    {source, place.offset, place.nbytes},
-                    {source, place.offset + place.nbytes, kFooterNbytes}};
+    return records_->checksum(record);
   }
 
  private:
@@ -64,9 +65,10 @@ class Indexer {
         window_(*source_),
         bytes_(*source_, window_),
         records_(std::make_shared<Records>()),
-        features_(source_->name()) {
+        features_(source_->name()),
+        checking_(context.verify != Verify::kNever) {
     records_->source = source_;
-    records_->verified = context.verify != Verify::kNever;
+    records_->verified = checking_;
     if (context.decode_kind("x") == "raw") {
       content_ = Content::kRaw;
     }
@@ -74,8 +76,9 @@ class Indexer {
 
   std::shared_ptr<const RecordTable> run() {
     walk();
-    settle_suspects();
+    settle_cut_record();
     records_->payloads.shrink();
+    records_->damage.shrink();
     std::vector<Field> fields = make_fields();
     return std::make_shared<TfrecordTable>(std::move(records_), std::move(fields));
   }
@@ -89,7 +92,7 @@ class Indexer {
     Step step = walk.next();
     for (; step.kind == Step::Kind::kRecord; step = walk.next()) {
       records_->payloads.append(step.offset, step.nbytes);
-      take_payload({step.offset, step.offset + step.nbytes});
+      take_record(records_->payloads.size() - 1);
     }
     switch (step.kind) {
       case Step::Kind::kCutRecord:
@@ -108,7 +111,7 @@ class Indexer {
 
   void take_lost_framing(const Step& step) {
     if (!context_.permissive || records_->payloads.size() == 0) {
-      throw *step.error;
+      throw Error(*step.error);
     }
     warn(fmt::format("{}; the {} records before it are shown", step.error->what(),
                      records_->payloads.size()));
@@ -120,48 +123,82 @@ class Indexer {
     records_->payloads.append(step.offset, step.nbytes);
   }
 
-  std::uint64_t last_record() const { return records_->payloads.size() - 1; }
+  ByteRange payload_of(std::uint64_t record) const {
+    const auto place = records_->payloads[record];
+    return {place.offset, place.offset + place.nbytes};
+  }
 
-  void take_payload(ByteRange payload) {
+  void take_record(std::uint64_t record) {
     if (content_ == Content::kUnknown) {
-      detect(payload);
+      detect(record);
     } else if (content_ != Content::kRaw) {
-      parse(payload);
+      parse(record);
     }
   }
 
-  // The kind of all payloads is that of the first one that is not empty and not damaged.
-  void detect(ByteRange payload) {
+  // The kind of all payloads is that of the first one that is not empty, not damaged and not beyond
+  // our limits.
+  void detect(std::uint64_t record) {
+    const ByteRange payload = payload_of(record);
     if (payload.empty()) {
-      features_.commit(last_record(), payload.begin);
+      features_.commit(record, payload.begin);
       return;
     }
-    if (payload.nbytes() <= kMaxProbeNbytes && !intact(payload)) {
-      suspects_.push_back(last_record());
+    if (payload.nbytes() <= kMaxProbeNbytes && !intact(record)) {
+      suspects_.push_back({record, std::nullopt});
+      if (++wrong_checksums_ == kMaxWrongChecksums) {
+        believe_suspects();
+      }
       return;
     }
-    const bool is_example = try_parse(payload, MessageKind::kSequenceExample) ||
-                            try_parse(payload, MessageKind::kExample);
+    std::optional<Error> too_large;
+    const bool is_example = try_parse(payload, MessageKind::kSequenceExample, too_large) ||
+                            try_parse(payload, MessageKind::kExample, too_large);
+    if (!is_example && too_large) {
+      suspects_.push_back({record, std::move(too_large)});
+      return;
+    }
     content_ = !is_example             ? Content::kRaw
                : features_.has_lists() ? Content::kSequenceExample
                                        : Content::kExample;
     if (is_example) {
-      features_.commit(last_record(), payload.begin);
+      settle_suspects();
+      features_.commit(record, payload.begin);
+    }
+  }
+
+  // What the records are is seen in spite of their checksums, as with --verify=never. Their bytes
+  // stay guarded.
+  void believe_suspects() {
+    checking_ = false;
+    const auto first = std::find_if(suspects_.begin(), suspects_.end(),
+                                    [](const Suspect& suspect) { return !suspect.too_large; });
+    warn_at(first->record,
+            fmt::format("the data of the first {} records does not match its checksums, expected "
+                        "it to; the others are looked at when they are read; --verify=never "
+                        "reads them all",
+                        kMaxWrongChecksums));
+    for (const Suspect& suspect : std::exchange(suspects_, {})) {
+      take_record(suspect.record);
     }
   }
 
   // Whether the payload is such a message and has a feature: almost no other bytes do that.
-  bool try_parse(ByteRange payload, MessageKind kind) {
+  bool try_parse(ByteRange payload, MessageKind kind, std::optional<Error>& too_large) {
     features_.discard();
     try {
       parse_example(bytes_, payload, kind, features_);
-    } catch (const WireFault&) {
+    } catch (const WireFault& fault) {
       features_.discard();
+      if (fault.kind() == ErrorKind::kTooLarge) {
+        too_large = fault;
+      }
     }
     return !features_.empty();
   }
 
-  void parse(ByteRange payload) {
+  void parse(std::uint64_t record) {
+    const ByteRange payload = payload_of(record);
     try {
       parse_example(
           bytes_, payload,
@@ -169,25 +206,19 @@ class Indexer {
           features_);
     } catch (const WireFault& fault) {
       features_.discard();
-      add_damage(
-          last_record(),
-          Error(fault.kind(),
-                fmt::format("{}; record {} is no valid Example, {}", fault.what(), last_record(),
-                            data_intact(*source_, payload.begin, payload.nbytes())
-                                ? "though its checksum holds: it was written so"
-                                : "nor does its checksum hold: the file is damaged")));
+      add_damage(record, [&] { return malformed_error(record, fault); });
       return;
     }
-    if (features_.surprising() && !intact(payload)) {
+    if (features_.surprising() && !intact(record)) {
       features_.discard();
-      add_damage(last_record(), checksum_error(last_record()));
+      add_damage(record, [&] { return checksum_error(record); });
       return;
     }
-    features_.commit(last_record(), payload.begin);
+    features_.commit(record, payload.begin);
   }
 
-  bool intact(ByteRange payload) const {
-    return !records_->verified || data_intact(*source_, payload.begin, payload.nbytes());
+  bool intact(std::uint64_t record) const {
+    return !checking_ || matches(records_->checksum(record));
   }
 
   Error checksum_error(std::uint64_t record) const {
@@ -198,26 +229,45 @@ class Indexer {
                                   record, place.nbytes));
   }
 
-  // Damaged records before the first good one, and a cut one: now their kind is known. As raw bytes
+  Error malformed_error(std::uint64_t record, const Error& fault) const {
+    if (fault.kind() == ErrorKind::kTooLarge) {
+      // Readers get EIO, as of any damage.
+      return {ErrorKind::kUnsupported,
+              fmt::format("{}; record {} is not shown, --decode x=raw shows all of "
+                          "them undecoded",
+                          fault.what(), record)};
+    }
+    return {fault.kind(), fmt::format("{}; record {} is no valid Example, {}", fault.what(), record,
+                                      matches(records_->checksum(record))
+                                          ? "though its checksum holds: it was written so"
+                                          : "nor does its checksum hold: the file is damaged")};
+  }
+
+  // Records before the first good one: now that it is known they are Examples. As raw bytes
   // they need no mention, their checksum speaks when they are read.
   void settle_suspects() {
-    const bool raw = content_ == Content::kRaw || content_ == Content::kUnknown;
-    if (!raw) {
-      for (const std::uint64_t record : suspects_) {
-        add_damage(record, checksum_error(record));
-      }
-    }
-    if (records_->cut_record) {
-      Damage damage = *records_->cut;
-      if (!raw) {
-        damage.nbytes.reset();
-      }
-      records_->damage.emplace(*records_->cut_record, std::move(damage));
+    for (const Suspect& suspect : std::exchange(suspects_, {})) {
+      add_damage(suspect.record, [&] {
+        return suspect.too_large ? malformed_error(suspect.record, *suspect.too_large)
+                                 : checksum_error(suspect.record);
+      });
     }
   }
 
-  void add_damage(std::uint64_t record, const Error& error) {
-    records_->damage.emplace(record, Damage{error, std::nullopt});
+  // Its size says nothing of its features'.
+  void settle_cut_record() {
+    if (records_->cut_record) {
+      const bool raw = content_ == Content::kRaw || content_ == Content::kUnknown;
+      records_->damage.add(*records_->cut_record, [&] {
+        return Damage{records_->cut->error, raw ? records_->cut->nbytes : std::nullopt};
+      });
+    }
+  }
+
+  // `describe` returns the Error.
+  template <typename Describe>
+  void add_damage(std::uint64_t record, const Describe& describe) {
+    records_->damage.add(record, [&] { return Damage{describe(), std::nullopt}; });
   }
 
   void warn(const std::string& text) const {
@@ -275,7 +325,15 @@ class Indexer {
   std::shared_ptr<Records> records_;
   FeatureIndex features_;
   Content content_ = Content::kUnknown;
-  std::vector<std::uint64_t> suspects_;
+  bool checking_;  // whether checksums are looked at while the index is made
+  // Records that were not asked what the payloads are: their checksum does not hold, or they are
+  // Examples of too many pieces.
+  struct Suspect {
+    std::uint64_t record;
+    std::optional<Error> too_large;
+  };
+  std::vector<Suspect> suspects_;
+  std::size_t wrong_checksums_ = 0;
 };
 
 std::vector<std::byte> read_plain_head(const ByteSource& source) {

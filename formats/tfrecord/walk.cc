@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/crc.h"
@@ -14,8 +13,6 @@
 namespace npyfs {
 
 namespace {
-
-constexpr std::size_t kPieceNbytes = 1 << 20;
 
 // No protobuf message is larger. A record that claims more than this, and more than the whole file,
 // was not cut: its length is wrong, and an array of that size would be absurd.
@@ -26,21 +23,6 @@ constexpr std::uint64_t kMaxCutNbytes = 0x7fffffff;
 bool is_record_header(std::span<const std::byte> head) {
   return head.size() >= kHeaderNbytes &&
          load_le<std::uint32_t>(head.data() + 8) == mask_crc32c(crc32c(head.first(8)));
-}
-
-bool data_intact(const ByteSource& source, std::uint64_t offset, std::uint64_t nbytes) {
-  std::vector<std::byte> piece(std::min<std::uint64_t>(nbytes, kPieceNbytes));
-  std::uint32_t crc = 0;
-  while (nbytes > 0) {
-    const auto part = std::span(piece).first(std::min<std::uint64_t>(piece.size(), nbytes));
-    source.read_at(offset, part);
-    crc = crc32c(part, crc);
-    offset += part.size();
-    nbytes -= part.size();
-  }
-  std::byte stored[kFooterNbytes];
-  source.read_at(offset, stored);
-  return load_le<std::uint32_t>(stored) == mask_crc32c(crc);
 }
 
 RecordWalk::Step RecordWalk::next() {
@@ -65,7 +47,7 @@ RecordWalk::Step RecordWalk::next() {
   if (!framed || *framed > left) {
     return bad_length(nbytes, left);
   }
-  const Step step{Step::Kind::kRecord, offset_ + kHeaderNbytes, nbytes, std::nullopt};
+  Step step{Step::Kind::kRecord, offset_ + kHeaderNbytes, nbytes, std::nullopt};
   offset_ += *framed;
   return step;
 }

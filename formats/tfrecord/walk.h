@@ -23,9 +23,6 @@ constexpr std::uint64_t kFooterNbytes = 4;   // after it
 // Whether 12 bytes or more begin with a length and its checksum.
 bool is_record_header(std::span<const std::byte> head);
 
-// Whether the data at `offset` matches the checksum that follows it. Reads it all, in pieces.
-bool data_intact(const ByteSource& source, std::uint64_t offset, std::uint64_t nbytes);
-
 // Hops from record to record. One thread.
 class RecordWalk {
  public:

@@ -15,7 +15,7 @@ constexpr std::uint64_t kMaxVarintNbytes = 10;
 constexpr int kMaxGroupDepth = 100;
 // Field numbers are 1 to 2^29 - 1.
 constexpr std::uint64_t kMaxTag = 0xffffffff;
-constexpr std::uint64_t kScanNbytes = 64 * 1024;
+constexpr std::uint64_t kScanNbytes = std::uint64_t{64} << 10;
 
 }  // namespace
 

@@ -402,11 +402,11 @@ TEST(BuildDataset, MakesAttributes) {
   const Dict attributes =
       build({source({make_table(records("f", {"a"}))})}, options).dataset.attributes;
   ASSERT_EQ(attributes.size(), 3U);
-  EXPECT_EQ(attributes[0].first, "class_names");
-  EXPECT_EQ(std::get<std::string>(std::get<List>(attributes[0].second.v).at(1).v), "dog");
-  EXPECT_EQ(attributes[1].first, "note");
-  EXPECT_EQ(std::get<std::string>(attributes[1].second.v), "second");
-  EXPECT_EQ(attributes[2].first, "n");
+  EXPECT_EQ(attributes[0].name, "class_names");
+  EXPECT_EQ(std::get<std::string>(std::get<List>(attributes[0].value.v).at(1).v), "dog");
+  EXPECT_EQ(attributes[1].name, "note");
+  EXPECT_EQ(std::get<std::string>(attributes[1].value.v), "second");
+  EXPECT_EQ(attributes[2].name, "n");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -30,12 +31,14 @@ class OneChunkCache : public ChunkCache {
       block->bytes.resize(chunks.chunk_nbytes(chunk));
       NoContext context;
       chunks.decode(chunk, block->bytes, context);
+      largest_nbytes_ = std::max<std::uint64_t>(largest_nbytes_, block->bytes.size());
       block_ = block;
       chunks_ = &chunks;
       chunk_ = chunk;
     }
     return block_;
   }
+  std::uint64_t largest_nbytes() const { return largest_nbytes_; }
 
  private:
   class NoContext : public DecodeContext {
@@ -45,6 +48,7 @@ class OneChunkCache : public ChunkCache {
   std::shared_ptr<const Block> block_;
   const ChunkSource* chunks_ = nullptr;
   std::uint64_t chunk_ = 0;
+  std::uint64_t largest_nbytes_ = 0;
 };
 
 ByteVector deflated(std::span<const std::byte> bytes, int window_bits, int level = 6) {
@@ -104,13 +108,17 @@ void expect_equal(const ByteSource& source, const ByteVector& bytes, unsigned se
   EXPECT_EQ(read(source, 0, bytes.size()), bytes);
 }
 
-InflateOptions small_span() {
+// Ample memory for points, so that small streams have some.
+InflateOptions with_span(std::uint64_t span_nbytes) {
   InflateOptions options;
-  options.span_nbytes = 20000;
+  options.span_nbytes = span_nbytes;
+  options.budget_nbytes_per_gib = std::uint64_t{1} << 36;
   return options;
 }
 
-std::string what_of(const ByteVector& stream, InflateOptions options = small_span()) {
+InflateOptions small_span() { return with_span(20000); }
+
+std::string what_of(const ByteVector& stream, const InflateOptions& options = small_span()) {
   OneChunkCache cache;
   try {
     open_inflated(memory(stream), cache, options);
@@ -146,19 +154,74 @@ TEST(Inflate, ZlibAndEveryLevelAreRead) {
 
 TEST(Inflate, SpanDoublesWithinTheBudget) {
   const ByteVector whole = sample(3000000, 9);
-  InflateOptions options;
-  options.span_nbytes = 1000;  // 3000 windows of some 20 KiB
+  InflateOptions options = with_span(1000);  // 3000 windows of some 20 KiB
   options.budget_nbytes = 200000;
   OneChunkCache cache;
   const auto source = open_inflated(memory(deflated(whole, kGzip)), cache, options);
   expect_equal(*source, whole, 3);
 }
 
+TEST(Inflate, ChunksStaySmallWherePointsAreFew) {
+  const ByteVector whole = sample(3000000, 9);
+  InflateOptions options = with_span(1000);
+  options.budget_nbytes = 200000;  // some ten points: the span is 256000 or more
+  options.chunk_nbytes = 40000;
+  OneChunkCache cache;
+  const auto source = open_inflated(memory(deflated(whole, kGzip)), cache, options);
+  expect_equal(*source, whole, 3);
+  EXPECT_EQ(cache.largest_nbytes(), 32000U);
+}
+
+// Memory that counts what is read of it.
+class CountingSource : public ByteSource {
+ public:
+  explicit CountingSource(ByteVector bytes)
+      : ByteSource("c.gz", bytes.size(), 0), bytes_(std::move(bytes)) {}
+  mutable std::uint64_t read_nbytes = 0;
+
+ private:
+  void do_read(std::uint64_t offset, std::span<std::byte> out) const override {
+    read_nbytes += out.size();
+    std::memcpy(out.data(), bytes_.data() + offset, out.size());
+  }
+
+  ByteVector bytes_;
+};
+
+std::uint64_t allocated_nbytes() {
+  const auto info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+// The shards of a data set: what each keeps is in proportion to what it decodes to, and no read
+// inflates much for nothing. Random bytes are the worst: their windows do not deflate.
+TEST(Inflate, TheFilesOfADataSetShareOneBudget) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  constexpr std::uint64_t kShards = 12;
+  ByteVector whole(17 * kMiB);
+  std::mt19937 random(12);
+  std::generate(whole.begin(), whole.end(),
+                [&] { return std::byte{static_cast<unsigned char>(random())}; });
+  const auto base = std::make_shared<CountingSource>(deflated(whole, kGzip, 1));
+  OneChunkCache cache;
+  const std::uint64_t before = allocated_nbytes();
+  std::vector<SourcePtr> shards;
+  for (std::uint64_t i = 0; i < kShards; ++i) {
+    shards.push_back(open_inflated(base, cache, {}));
+  }
+  const std::uint64_t kept = allocated_nbytes() - before;
+  EXPECT_LT(kept, kShards * whole.size() / 240);
+
+  base->read_nbytes = 0;
+  EXPECT_EQ(read(*shards[3], 16 * kMiB - 1, 1)[0], whole[16 * kMiB - 1]);
+  EXPECT_LT(base->read_nbytes, 9 * kMiB);
+  EXPECT_LE(cache.largest_nbytes(), 4 * kMiB);
+}
+
 TEST(Inflate, BlocksLongerThanTheSpanShareTheirPoint) {
   ByteVector whole(1000000, std::byte{'z'});
   whole[500000] = std::byte{'y'};
-  InflateOptions options;
-  options.span_nbytes = 10000;
+  const InflateOptions options = with_span(10000);
   OneChunkCache cache;
   expect_equal(*open_inflated(memory(deflated(whole, kGzip)), cache, options), whole, 4);
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <optional>
 
 #include "formats/recordio/idx_file.h"
@@ -157,6 +158,42 @@ TEST(Recordio, APayloadOfNothingButTheMagic) {
   const Made made(part(1, "") + part(3, "") + part(0, "next"));
   EXPECT_EQ(read_records(*made.open().table),
             (std::vector<std::string>{"\x0a\x23\xd7\xce", "next"}));
+}
+
+// A record of `count` parts: the payload is count - 1 magics.
+std::string record_of_parts(std::size_t count) {
+  std::string bytes = part(1, "");
+  for (std::size_t i = 2; i < count; ++i) {
+    bytes += part(2, "");
+  }
+  return bytes + part(3, "");
+}
+
+TEST(Recordio, ARecordOfTooManyPartsIsDamagedAlone) {
+  const std::string most = record_of_parts(65536);
+  const std::string more = record_of_parts(65537);
+  const std::string offsets = "0\t0\n1\t12\n2\t" + std::to_string(12 + more.size()) + "\n3\t" +
+                              std::to_string(12 + more.size() + most.size()) + "\n";
+  const Made made[] = {
+      Made(part(0, "one") + more + most + part(0, "end")),
+      Made(part(0, "one") + more + most + part(0, "end"), offsets),
+  };
+  for (const Made& file : made) {
+    const Opened opened = file.open();
+    ASSERT_EQ(opened.table->size(), 4);
+    EXPECT_EQ(damaged(*opened.table), (std::vector<std::uint64_t>{1}));
+    const Damage& damage = *opened.table->damage(1);
+    EXPECT_EQ(damage.error.to_errno(), EIO);
+    EXPECT_EQ(damage.nbytes, 65536 * 4);
+    EXPECT_EQ(damage.error.what(), file.path() +
+                                       " at byte 12: the number of parts of the record is 65537, "
+                                       "expected at most 65536; the record is not shown");
+    EXPECT_EQ(read_record(*opened.table, 2).size(), 65535 * 4);
+    EXPECT_EQ(read_record(*opened.table, 3), "end");
+    EXPECT_TRUE(opened.warnings.empty());
+  }
+  // Not even the first one stops the walk.
+  EXPECT_EQ(Made(more + part(0, "end")).open().table->size(), 2);
 }
 
 TEST(Recordio, APartOfOddLengthDoesNotMisalign) {
@@ -346,22 +383,34 @@ TEST(Recordio, RecordsWithoutAnImageAreLeftOut) {
             (std::vector<std::string>{"", kJpeg, "(damaged)", kJpeg}));
 }
 
+TEST(Recordio, WhatOnlyBeginsLikeAnImageIsPlain) {
+  for (const char* payload : {"\x89PNG, no image", "RIFFsizeWAVEfmt "}) {
+    const Opened opened = Made(image_record(0, "", 1, payload)).open();
+    EXPECT_EQ(opened.table->fields().size(), 1) << payload;
+  }
+  const Opened opened = Made(image_record(0, "", 1, "RIFFsizeWEBPVP8 ")).open();
+  EXPECT_EQ(opened.table->fields().size(), 3);
+}
+
 TEST(Recordio, LabelCountsMayDiffer) {
   const Made made(image_record(0, "", 7, kJpeg) + image_record(3, "aaaabbbbcccc", 8, kJpeg) +
-                  image_record(1, "dddd", 9, kJpeg));
+                  image_record(1, "dddd", 9, kJpeg) + image_record(1, "eeee", 10, kJpeg));
   const Opened opened = made.open();
   const Column& y = *opened.table->fields()[1].typed;
   EXPECT_FALSE(y.uniform());
   Item item;
   std::vector<Shape> shapes;
-  for (std::uint64_t i = 0; i < 3; ++i) {
+  std::vector<std::uint64_t> runs;
+  for (std::uint64_t i = 0; i < 4; ++i) {
     y.inspect(i, item);
     shapes.push_back(item.shape);
+    runs.push_back(y.run(i));
   }
-  EXPECT_EQ(shapes, (std::vector<Shape>{{1}, {3}, {1}}));
-  EXPECT_EQ(read_planned(y), std::string(4, '\0') + "aaaabbbbccccdddd");
-  EXPECT_EQ(y.run(0), 3);
-  EXPECT_EQ(read_records(*opened.table), (std::vector<std::string>{kJpeg, kJpeg, kJpeg}));
+  EXPECT_EQ(shapes, (std::vector<Shape>{{1}, {3}, {1}, {1}}));
+  // They lie back to back in memory, but a run is of one size.
+  EXPECT_EQ(runs, (std::vector<std::uint64_t>{1, 1, 2, 1}));
+  EXPECT_EQ(read_planned(y), std::string(4, '\0') + "aaaabbbbccccddddeeee");
+  EXPECT_EQ(read_records(*opened.table), std::vector<std::string>(4, kJpeg));
 }
 
 TEST(Recordio, LabelsThatHoldTheMagicAreFound) {
@@ -390,6 +439,15 @@ TEST(Recordio, ADamagedImageRecordHasNoLabel) {
   Plan plan;
   id.plan(2, {0, 8}, plan);
   EXPECT_EQ(static_cast<int>(*plan.pieces()[0].memory), 9);
+}
+
+TEST(Recordio, ACutImageRecordHasNoSize) {
+  std::string bytes = image_record(2, "aaaabbbb", 7, kJpeg);
+  const std::size_t first = bytes.size();
+  bytes += image_record(1, "cccc", 8, kJpeg);
+  bytes.resize(bytes.size() - 4);
+  const Made made(bytes, "0\t0\n1\t" + std::to_string(first) + "\n");
+  EXPECT_EQ(made.open().table->damage(1)->nbytes, std::nullopt);
 }
 
 TEST(IdxPath, IsNextToTheFile) {

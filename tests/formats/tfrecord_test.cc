@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -152,7 +153,7 @@ struct Options {
   std::map<std::string, std::string> decode = {};
 };
 
-std::unique_ptr<Opened> open_source(SourcePtr source, const Options& options = {}) {
+std::unique_ptr<Opened> open_source(const SourcePtr& source, const Options& options = {}) {
   auto opened = std::make_unique<Opened>();
   OpenContext context;
   context.permissive = options.permissive;
@@ -406,6 +407,18 @@ TEST(Tfrecord, MalformedPayloadsAreDamagedAlone) {
   EXPECT_EQ(opened->values("a", 0).size(), 8U);
 }
 
+// Millions of them must not cost a text each.
+TEST(Tfrecord, OnlyTheFirstMalformedPayloadsAreDescribed) {
+  std::vector<std::string> payloads(3000, "\x01");
+  payloads[0] = example(feature("a", int_list("\x01")));
+  const auto opened = open_bytes(file_of(payloads));
+  EXPECT_EQ(opened->table->damaged_count(), 2999U);
+  EXPECT_THAT(opened->table->damage(1024)->error.what(), HasSubstr("record 1024 is no valid"));
+  EXPECT_EQ(opened->table->damage(1025), opened->table->damage(2999));
+  EXPECT_THAT(opened->table->damage(1025)->error.what(), HasSubstr("record 1 is no valid"));
+  EXPECT_THAT(opened->table->damage(1025)->error.what(), HasSubstr("over 1024 records"));
+}
+
 TEST(Tfrecord, SequenceExamplesGiveTheirListsAsSteps) {
   const auto opened = open_file("sequence_example.tfrecord");
   EXPECT_THAT(opened->names(), ElementsAre("frames", "len", "name", "tokens"));
@@ -496,6 +509,72 @@ TEST(TfrecordBad, DataDamageIsLeftToTheChecksum) {
   }
 }
 
+// As writers leave it that do not know the checksum.
+ByteVector with_wrong_checksums(ByteVector file, std::size_t payload_nbytes) {
+  for (std::size_t end = payload_nbytes + 16; end <= file.size(); end += payload_nbytes + 16) {
+    file[end - 1] ^= std::byte{0xff};
+  }
+  return file;
+}
+
+// Memory that counts what is read of it.
+class CountingSource : public ByteSource {
+ public:
+  explicit CountingSource(ByteVector bytes)
+      : ByteSource("c.tfrecord", bytes.size(), 0), bytes_(std::move(bytes)) {}
+  mutable std::uint64_t read_nbytes = 0;
+
+ private:
+  void do_read(std::uint64_t offset, std::span<std::byte> out) const override {
+    read_nbytes += out.size();
+    std::memcpy(out.data(), bytes_.data() + offset, out.size());
+  }
+
+  ByteVector bytes_;
+};
+
+TEST(TfrecordBad, WrongChecksumsThroughoutDoNotHideTheStructure) {
+  const std::string payload = example(feature("label", int_list("\x01")));
+  for (const std::size_t records : {16U, 40U}) {
+    const auto opened = open_bytes(
+        with_wrong_checksums(file_of(std::vector<std::string>(records, payload)), payload.size()));
+    EXPECT_THAT(opened->names(), ElementsAre("label"));
+    EXPECT_EQ(opened->table->damaged_count(), 0U);
+    EXPECT_EQ(opened->find("label")->typed->uniform()->shape, Shape{});
+    for (const std::uint64_t record : {std::uint64_t{0}, std::uint64_t{records - 1}}) {
+      EXPECT_EQ(opened->table->damage(record), nullptr);
+      EXPECT_THROW(opened->values("label", record), Error);
+    }
+    ASSERT_THAT(opened->warnings, SizeIs(1));
+    EXPECT_THAT(opened->warnings[0],
+                HasSubstr("m.tfrecord at byte 12: the data of the first 16 records does not"));
+    EXPECT_THAT(opened->warnings[0], HasSubstr("--verify=never"));
+  }
+}
+
+TEST(TfrecordBad, WrongChecksumsThroughoutDoNotCostTheWholeFile) {
+  const std::string payload(100000, 'r');
+  const auto source = std::make_shared<CountingSource>(
+      with_wrong_checksums(file_of(std::vector<std::string>(200, payload)), payload.size()));
+  const auto opened = open_source(source);
+  EXPECT_THAT(opened->names(), ElementsAre("x"));
+  EXPECT_EQ(opened->table->size(), 200U);
+  EXPECT_LT(source->read_nbytes, 25 * payload.size());
+  EXPECT_EQ(opened->find("x")->bytes->guard(199).table, opened->table.get());
+}
+
+TEST(TfrecordBad, AFewWrongChecksumsAtTheBeginningAreDamage) {
+  const std::string payload = example(feature("label", int_list("\x01")));
+  ByteVector file =
+      with_wrong_checksums(file_of(std::vector<std::string>(15, payload)), payload.size());
+  const ByteVector good = framed(payload);
+  file.insert(file.end(), good.begin(), good.end());
+  const auto opened = open_bytes(file);
+  EXPECT_THAT(opened->names(), ElementsAre("label"));
+  EXPECT_EQ(opened->table->damaged_count(), 15U);
+  EXPECT_EQ(opened->values("label", 15)[0], std::byte{1});
+}
+
 TEST(TfrecordBad, LostFramingRefusesAndPermissiveShowsWhatPrecedes) {
   const std::pair<const char*, std::uint64_t> cases[] = {
       {"bad/length_crc_bitflip.tfrecord", 4},   {"bad/length_bitflip.tfrecord", 4},
@@ -573,10 +652,90 @@ TEST(TfrecordBad, NestedGroupsAndManyNamesAreLimited) {
   EXPECT_EQ(open_bytes(file_of({good, nested}))->table->damaged_count(), 0U);
 
   std::vector<std::string> payloads;
+  payloads.reserve(65537);
   for (int i = 0; i < 65537; ++i) {
     payloads.push_back(example(feature(std::to_string(i), int_list("\x01"))));
   }
   EXPECT_THROW(open_bytes(file_of(payloads), {.verify = Verify::kNever}), Error);
+}
+
+// A length-delimited field of any size.
+std::string long_sub(int field, const std::string& content) {
+  std::string out{static_cast<char>(field << 3 | 2)};
+  std::size_t left = content.size();
+  for (; left >= 128; left >>= 7) {
+    out += static_cast<char>(left | 128);
+  }
+  return out + static_cast<char>(left) + content;
+}
+
+std::string repeated(const std::string& text, std::size_t count) {
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) {
+    out += text;
+  }
+  return out;
+}
+
+// An Example whose one feature "s" is `value`.
+std::string long_example(const std::string& value) {
+  return long_sub(1, long_sub(1, sub(1, "s") + value));
+}
+
+TEST(TfrecordBad, AFeatureOfTooManyPiecesIsItsRecordsDamage) {
+  const std::string good = example(feature("s", bytes_list("one")));
+  const auto strings = [](std::size_t count) {
+    return long_example(long_sub(2, long_sub(1, repeated(sub(1, ""), count - 1) + sub(1, "end"))));
+  };
+  EXPECT_EQ(open_bytes(file_of({good, strings(65536)}))->table->damaged_count(), 0U);
+  const auto opened = open_bytes(file_of({strings(65537), good, strings(65537), good}));
+  EXPECT_THAT(opened->names(), ElementsAre("s"));
+  EXPECT_EQ(opened->table->damaged_count(), 2U);
+  for (const std::uint64_t record : {0, 2}) {
+    ASSERT_NE(opened->table->damage(record), nullptr);
+    EXPECT_EQ(opened->table->damage(record)->error.to_errno(), EIO);
+    EXPECT_THAT(opened->table->damage(record)->error.what(),
+                HasSubstr("strings or lists of a feature is 65537 and more, expected at most "
+                          "65536; record " +
+                          std::to_string(record)));
+  }
+  EXPECT_EQ(opened->values("s", 3).size(), 3U);
+  // As raw bytes there is nothing wrong with it.
+  EXPECT_EQ(open_bytes(file_of({strings(65537)}))->table->damaged_count(), 0U);
+
+  // Lists of numbers, and pieces of a map entry, are no better.
+  const std::string ints = example(feature("s", int_list("\x01")));
+  for (const std::string& bad : {long_example(long_sub(2, repeated(sub(3, ""), 65537))),
+                                 long_example(repeated(sub(2, ""), 65537))}) {
+    EXPECT_EQ(open_bytes(file_of({ints, bad}))->table->damaged_count(), 1U);
+  }
+  // Steps are not: a read of a feature list does not look at each.
+  const auto steps = open_bytes(file_of({long_sub(
+      2, long_sub(1, sub(1, "s") + long_sub(2, repeated(sub(1, int_list("\x01")), 70000))))}));
+  EXPECT_EQ(steps->item("s", 0).shape, Shape{70000});
+}
+
+TEST(TfrecordBad, LongNamesAreLimitedAllTogether) {
+  const auto entry = [](int i) {
+    std::string name = std::to_string(i);
+    name.resize(65536, 'n');
+    return long_sub(1, long_sub(1, name) + sub(2, int_list("\x01")));
+  };
+  std::vector<std::string> payloads;
+  payloads.reserve(257);
+  for (int i = 0; i < 257; ++i) {
+    payloads.push_back(long_sub(1, entry(i)));
+  }
+  try {
+    open_bytes(file_of(payloads));
+    FAIL() << "16 MiB of names were taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kTooLarge);
+    EXPECT_THAT(error.what(), HasSubstr("257 feature names of 16842752 bytes in all and more, "
+                                        "expected at most 65536 of 16777216 bytes"));
+  }
+  payloads.pop_back();
+  EXPECT_THAT(open_bytes(file_of(payloads))->names(), SizeIs(256));
 }
 
 // Reads all that can be read; damage must come as Error.

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What fills the free part of a padded array.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "formats/bytes/dtype.h"
+
+namespace npyfs {
+
+// The bytes of one element of the array `name` as they lie in the file. Throws kUsage where `text`
+// is no number that `dtype` holds; zero is held by all.
+std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
+                                   const std::string& name);
+
+}  // namespace npyfs

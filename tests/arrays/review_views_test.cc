@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables made of many tables, or of all but few rows of a large one.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+#include <set>
+
+#include "formats/arrays/damaged_records.h"
+#include "formats/arrays/table_view.h"
+#include "formats/bytes/record_set.h"
+#include "tests/arrays/review_tables.h"
+
+namespace npyfs::testing {
+
+namespace {
+
+// Records of one byte, back to back; costs nothing to make.
+class ManyBytes : public ByteColumn {
+ public:
+  explicit ManyBytes(std::uint64_t size)
+      : size_(size), source_(std::make_shared<MemorySource>("many", std::string(size, 'x'))) {}
+  std::uint64_t size() const override { return size_; }
+  bool locate(std::uint64_t record, std::vector<Extent>& out) const override {
+    out.assign(1, {source_.get(), record, 1});
+    return true;
+  }
+  std::uint64_t run(std::uint64_t record) const override { return size_ - record; }
+
+ private:
+  std::uint64_t size_;
+  SourcePtr source_;
+};
+
+TablePtr many(std::uint64_t size) {
+  auto table = std::make_shared<MemoryTable>("many", size);
+  table->add_stored("", std::make_shared<ManyBytes>(size));
+  return table;
+}
+
+TEST(ViewsReview, LeavingOutOneOfMillionsCostsLittle) {
+  constexpr std::uint64_t kRecords = 5'000'000;
+  const TablePtr table = leave_out(many(kRecords), {kRecords / 2});
+  const ByteColumn& column = *table->stored()[0].bytes;
+  const auto begin = std::chrono::steady_clock::now();
+  std::uint64_t runs = 0;
+  std::vector<Extent> extents;
+  for (std::uint64_t record = 0; record < column.size(); ++record) {
+    runs += column.run(record);
+    column.locate(record, extents);
+  }
+  // It was half a minute.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+  constexpr std::uint64_t kHalf = kRecords / 2;
+  EXPECT_EQ(runs, kHalf * (kHalf + 1) / 2 + (kHalf - 1) * kHalf / 2);
+}
+
+TEST(ViewsReview, WhatIsLeftStandsInOrder) {
+  for (std::uint64_t pattern = 0; pattern < 256; ++pattern) {
+    std::vector<std::uint64_t> left_out;
+    std::vector<std::uint64_t> kept;
+    for (std::uint64_t record = 0; record < 8; ++record) {
+      (((pattern >> record) & 1) != 0 ? left_out : kept).push_back(record);
+    }
+    const TablePtr table = leave_out(many(8), left_out);
+    ASSERT_EQ(table->size(), kept.size()) << pattern;
+    const ByteColumn& column = *table->stored()[0].bytes;
+    std::vector<Extent> extents;
+    for (std::uint64_t row = 0; row < kept.size(); ++row) {
+      ASSERT_TRUE(column.locate(row, extents));
+      ASSERT_EQ(extents[0].offset, kept[row]) << pattern << ", row " << row;
+      for (std::uint64_t i = 1; i < column.run(row); ++i) {
+        ASSERT_EQ(kept[row + i], kept[row] + i) << pattern << ", row " << row;
+      }
+    }
+  }
+}
+
+TEST(ViewsReview, NextIsTheLeastMemberFromThere) {
+  constexpr std::uint64_t k4G = std::uint64_t{1} << 32;
+  EXPECT_EQ(RecordSet().next(0), std::nullopt);
+  std::mt19937_64 random(11);
+  RecordSet set;
+  std::set<std::uint64_t> model;
+  for (int i = 0; i < 3000; ++i) {
+    const std::uint64_t base = (random() % 3) * (2 * k4G - 1000);
+    const std::uint64_t record = base + random() % (i % 2 == 0 ? 2000 : 200'000);
+    set.add(record);
+    model.insert(record);
+  }
+  set.optimize();
+  for (int i = 0; i < 10'000; ++i) {
+    const std::uint64_t record = (random() % 3) * (2 * k4G - 1000) + random() % 210'000;
+    const auto expected = model.lower_bound(record);
+    ASSERT_EQ(set.next(record), expected == model.end() ? std::nullopt : std::optional(*expected));
+  }
+}
+
+TEST(ViewsReview, OnlyTheFirstDamagedRecordsHaveTheirOwnText) {
+  DamagedRecords damaged;
+  EXPECT_EQ(damaged.find(0), nullptr);
+  EXPECT_EQ(damaged.run(3, 10), 7U);
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    damaged.add(2 * i + 1, Error(ErrorKind::kCorrupt, "text " + std::to_string(i)));
+  }
+  damaged.finish();
+  EXPECT_EQ(damaged.find(0), nullptr);
+  EXPECT_EQ(damaged.find(4098), nullptr);
+  EXPECT_STREQ(damaged.find(1)->what(), "text 0");
+  EXPECT_STREQ(damaged.find(2047)->what(), "text 1023");
+  EXPECT_STREQ(damaged.find(5999)->what(),
+               "text 0 (found first; 3000 records are damaged, this is one of them)");
+  EXPECT_EQ(damaged.run(4, 6005), 1U);
+  EXPECT_EQ(damaged.run(6000, 6005), 5U);
+  EXPECT_EQ(damaged.list().size(), 3000U);
+  EXPECT_EQ(damaged.list().back(), 5999U);
+}
+
+TEST(ViewsReview, ManyShardsOfManyFieldsAreLookedThroughOnce) {
+  constexpr std::uint64_t kShards = 40;
+  constexpr std::uint64_t kFields = 50;
+  std::vector<std::shared_ptr<MemoryTable>> shards;
+  for (std::uint64_t shard = 0; shard < kShards; ++shard) {
+    auto table = std::make_shared<MemoryTable>("shard", 1);
+    for (std::uint64_t field = 0; field < kFields; ++field) {
+      // Each shard lacks one, and has them in another order.
+      const std::uint64_t name = (field + shard) % kFields;
+      if (field > 0) {
+        const std::vector<MemoryItem> item = {{{}, std::string(1, static_cast<char>(name))}};
+        table->add_typed("f" + std::to_string(name), std::make_shared<MemoryColumn>("|u1", item));
+      }
+    }
+    shards.push_back(table);
+  }
+  const TablePtr all = concatenate({shards.begin(), shards.end()});
+  std::uint64_t asked = 0;
+  for (const auto& shard : shards) {
+    asked += shard->asked().fields_asked;
+  }
+  EXPECT_LE(asked, 4 * kShards);
+  ASSERT_EQ(all->fields().size(), kFields);
+  for (const Field& field : all->fields()) {
+    const auto name = static_cast<std::uint64_t>(std::stoi(field.name.substr(1)));
+    EXPECT_EQ(field.bytes, nullptr);
+    for (std::uint64_t shard = 0; shard < kShards; ++shard) {
+      Item item;
+      field.typed->inspect(shard, item);
+      ASSERT_EQ(item.present, name != shard % kFields) << field.name << " of " << shard;
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace npyfs::testing
