@@ -11,6 +11,7 @@
 #include <limits>
 #include <random>
 
+#include "formats/arrays/damaged_records.h"
 #include "formats/arrays/record_array.h"
 #include "formats/bytes/npy_header.h"
 #include "tests/support/fake_table.h"
@@ -492,8 +493,10 @@ TEST(StackItems, NoRunReachesOverDamageThatWasFoundLater) {
   const auto table = make_table(typed_field("x", "|u1", {{{2}, "ab"}, {{2}, "cd"}, {{2}, "ef"}}));
   const auto& column = table->fields()[0].typed;
   ASSERT_EQ(column->run(0), 3U);
-  const ArrayPtr array =
-      stack_items({column, table, DType::simple("|u1"), {2}, {{1, fake_damage("found later")}}});
+  auto damaged = std::make_shared<DamagedRecords>();
+  damaged->add(1, Error(ErrorKind::kCorrupt, "found later"));
+  damaged->finish();
+  const ArrayPtr array = stack_items({column, table, DType::simple("|u1"), {2}, damaged});
   Plan plan;
   array->plan({0, 6}, plan);
   EXPECT_EQ(plan.nbytes(), 6U);

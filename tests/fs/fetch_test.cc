@@ -65,17 +65,55 @@ class Chunks : public ChunkSource {
   }
 };
 
+// Plans as whoever made `whole` would.
+PlanRead replay(const Plan& whole) {
+  return [&whole](ByteRange range, Plan& plan) {
+    std::uint64_t offset = 0;
+    for (const Piece& piece : whole.pieces()) {
+      const std::uint64_t begin = std::max(offset, range.begin);
+      const std::uint64_t end = std::min(offset + piece.nbytes, range.end);
+      const std::uint64_t within = piece.offset + (begin - offset);
+      if (begin < end && plan.full()) {
+        return;
+      }
+      if (begin < end) {
+        switch (piece.kind) {
+          case Piece::Kind::kExtent:
+            plan.add_extent(*piece.source, within, end - begin, piece.guard);
+            break;
+          case Piece::Kind::kChunk:
+            plan.add_chunk(*piece.chunks, piece.chunk, within, end - begin);
+            break;
+          case Piece::Kind::kMemory:
+            plan.add_memory(piece.memory + (begin - offset), end - begin);
+            break;
+          case Piece::Kind::kFill:
+            plan.add_fill({piece.memory, piece.pattern_nbytes}, within, end - begin);
+            break;
+          case Piece::Kind::kDamaged:
+            plan.add_damaged(*piece.error, end - begin);
+            break;
+        }
+      }
+      offset += piece.nbytes;
+    }
+  };
+}
+
+// All bytes of the plan.
+std::string fetch_by(const Fetcher& fetcher, const Plan& plan, Gathered& gathered) {
+  fetcher.read({0, plan.nbytes()}, replay(plan), gathered);
+  EXPECT_LE(gathered.parts().size(), Fetcher::kMostParts);
+  std::string bytes;
+  for (const iovec& part : gathered.parts()) {
+    bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
+  }
+  return bytes;
+}
+
 class FetchTest : public ::testing::Test {
  protected:
-  std::string fetch(const Plan& plan) {
-    fetcher_.fetch(plan, gathered_);
-    EXPECT_LE(gathered_.parts().size(), Fetcher::kMostParts);
-    std::string bytes;
-    for (const iovec& part : gathered_.parts()) {
-      bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
-    }
-    return bytes;
-  }
+  std::string fetch(const Plan& plan) { return fetch_by(fetcher_, plan, gathered_); }
   Refusal refusal(const Plan& plan) {
     return refusal_of([&] { fetch(plan); });
   }
@@ -152,13 +190,7 @@ TEST_F(FetchTest, IsTheSameAsPieceByPieceAtRandom) {
       }
     }
     const std::string expected = read_plan(plan);
-    fetcher.fetch(plan, gathered_);
-    std::string bytes;
-    for (const iovec& part : gathered_.parts()) {
-      bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
-    }
-    ASSERT_LE(gathered_.parts().size(), Fetcher::kMostParts);
-    ASSERT_TRUE(bytes == expected);
+    ASSERT_TRUE(fetch_by(fetcher, plan, gathered_) == expected);
   }
 }
 
@@ -186,6 +218,27 @@ TEST_F(FetchTest, ServesManyTinyPieces) {
   EXPECT_GT(plan.pieces().size(), 10'000U);
   EXPECT_EQ(fetch(plan), read_plan(plan));
   EXPECT_EQ(gathered_.parts().size(), 1U);
+}
+
+TEST_F(FetchTest, ReadsAnyRangeAndStopsAtTheEnd) {
+  const auto memory = bytes_of("0123456789");
+  for (const std::uint64_t count : {10, 100, 10'000}) {
+    Plan plan;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      plan.add_memory(memory.data() + i * 3 % 8, 2);
+    }
+    const std::string whole = read_plan(plan);
+    for (const ByteRange range : {ByteRange{0, 5}, ByteRange{3, 17}, ByteRange{15, 1'000'000},
+                                  ByteRange{whole.size(), whole.size() + 9}}) {
+      fetcher_.read(range, replay(plan), gathered_);
+      std::string bytes;
+      for (const iovec& part : gathered_.parts()) {
+        bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
+      }
+      EXPECT_TRUE(bytes == whole.substr(range.begin, range.nbytes()))
+          << count << " pieces from " << range.begin;
+    }
+  }
 }
 
 TEST_F(FetchTest, ReadsNeighboursTogether) {
@@ -217,12 +270,12 @@ TEST_F(FetchTest, VerifiesWithoutReadingTwice) {
     EXPECT_EQ(fetch(plan), read_plan(plan));
     table->source().forget_reads();
     VerifiedRecords fresh(Verify::kRead);
-    Fetcher(cache_, fresh).fetch(plan, gathered_);
+    fetch_by(Fetcher(cache_, fresh), plan, gathered_);
     // All 20 records whole, and checksums that lie behind all records.
     EXPECT_EQ(table->source().reads(), gap == 0 ? 2U : 1U);
     EXPECT_LE(table->source().read_nbytes(), 20U * (200 + gap) + 100U * 4);
     table->source().forget_reads();
-    Fetcher(cache_, fresh).fetch(plan, gathered_);
+    fetch_by(Fetcher(cache_, fresh), plan, gathered_);
     EXPECT_LE(table->source().read_nbytes(), plan.nbytes() + 20 * gap) << "not widened any more";
   }
 }
@@ -273,9 +326,7 @@ TEST_F(FetchTest, AnswersFailingRecordsWhereNothingIsVerified) {
   VerifiedRecords never(Verify::kNever);
   Plan plan;
   plan_record(*table, 0, {0, 100}, plan);
-  Fetcher(cache_, never).fetch(plan, gathered_);
-  ASSERT_EQ(gathered_.parts().size(), 1U);
-  EXPECT_EQ(std::string(static_cast<const char*>(gathered_.parts()[0].iov_base), 100),
+  EXPECT_EQ(fetch_by(Fetcher(cache_, never), plan, gathered_),
             table->source().bytes().substr(0, 100));
 }
 
@@ -340,12 +391,7 @@ TEST_F(FetchTest, HoldsTheBlocksOfItsPartsWhileTheyAreUsed) {
   for (std::uint64_t chunk = 0; chunk < 20; ++chunk) {
     plan.add_chunk(chunks_, chunk, 0, 900);
   }
-  Fetcher(tiny, verified_).fetch(plan, gathered_);
-  std::string bytes;
-  for (const iovec& part : gathered_.parts()) {
-    bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
-  }
-  EXPECT_EQ(bytes, read_plan(plan));
+  EXPECT_EQ(fetch_by(Fetcher(tiny, verified_), plan, gathered_), read_plan(plan));
 }
 
 TEST(Scratch, KeepsWhatWasTakenUntilCleared) {
