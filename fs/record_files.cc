@@ -37,6 +37,22 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return number;
 }
 
+// As escape_name(a).compare(escape_name(b)), without making these where the first difference tells.
+int compare_escaped(std::string_view a, std::string_view b) {
+  const auto plain = [](std::string_view text, std::size_t at) {
+    return at == text.size() || (text[at] != '/' && text[at] != '\0');
+  };
+  const std::size_t both = std::min(a.size(), b.size());
+  const auto same = static_cast<std::size_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(both), b.begin()).first -
+      a.begin());
+  // Names of at most two bytes may be escaped as a whole.
+  if (both > 2 && plain(a, same) && plain(b, same)) {
+    return a.substr(same).compare(b.substr(same));
+  }
+  return escape_name(a).compare(escape_name(b));
+}
+
 }  // namespace
 
 RecordFiles::RecordFiles(std::shared_ptr<const RecordTable> table)
@@ -98,7 +114,7 @@ std::string RecordFiles::key_text(std::uint64_t record) const {
     case KeyKind::kInteger:
       return std::to_string(table_->int_key(record));
     case KeyKind::kText:
-      return std::string(table_->text_key(record));
+      return escape_name(table_->text_key(record));
     case KeyKind::kNone:
       break;
   }
@@ -111,7 +127,7 @@ int RecordFiles::compare_keys(std::uint64_t a, std::uint64_t b) const {
     const std::int64_t y = table_->int_key(b);
     return x < y ? -1 : (x > y ? 1 : 0);
   }
-  return table_->text_key(a).compare(table_->text_key(b));
+  return compare_escaped(table_->text_key(a), table_->text_key(b));
 }
 
 // By the text of the key, as order() has text keys; integer keys are asked for as integers.
@@ -121,7 +137,8 @@ int RecordFiles::compare_key(std::uint64_t record, std::string_view key) const {
     const std::int64_t own = table_->int_key(record);
     return own < number ? -1 : (own > number ? 1 : 0);
   }
-  return table_->text_key(record).compare(key);
+  // What is escaped stays as it is when it is escaped once more.
+  return compare_escaped(table_->text_key(record), key);
 }
 
 const std::vector<std::uint64_t>& RecordFiles::order() const {
@@ -154,12 +171,12 @@ std::string RecordFiles::stem(std::uint64_t record) const {
   }
   const Equal equal = equal_range(key);
   if (equal.last - equal.first == 1 || order()[equal.first] == record) {
-    return escape_name(key);
+    return key;
   }
   const auto begin = order().begin() + static_cast<std::ptrdiff_t>(equal.first);
   const auto end = order().begin() + static_cast<std::ptrdiff_t>(equal.last);
   const auto at = std::lower_bound(begin, end, record);
-  return escape_name(numbered(key, static_cast<std::uint64_t>(at - begin) + 1));
+  return numbered(key, static_cast<std::uint64_t>(at - begin) + 1);
 }
 
 // Whether a key "<key>~..." exists, so that numbering must look out for it.
@@ -169,7 +186,7 @@ bool RecordFiles::any_key_numbered(const std::string& key) const {
   }
   const std::string prefix = key + "~";
   const std::uint64_t first = equal_range(prefix).first;
-  return first < order().size() && table_->text_key(order()[first]).starts_with(prefix);
+  return first < order().size() && key_text(order()[first]).starts_with(prefix);
 }
 
 // "<key>~n" for the `ordinal`-th (from 1) record of that key; an n that is itself a key is skipped.
@@ -219,12 +236,8 @@ std::vector<std::uint64_t> RecordFiles::find_stem(std::string_view stem) const {
     }
     return records;
   }
-  const std::string key = unescape_name(stem);
-  find_first(key, records);
-  if (key != stem) {
-    find_first(stem, records);
-  }
-  find_numbered(key, records);
+  find_first(stem, records);
+  find_numbered(stem, records);
   if (table_->key_kind() == KeyKind::kText && stem.size() >= kShortenedStemNbytes) {
     records.insert(records.end(), long_keys().begin(), long_keys().end());
   }

@@ -27,7 +27,8 @@ class RecordFiles {
   std::uint64_t count() const { return table_->size() * units_; }
   bool exists(std::uint64_t file) const;
 
-  // "<key>.<extension>", made safe; the n-th record of one key gets "<key>~n".
+  // "<key>.<extension>", made safe; the n-th record of one key gets "<key>~n", as does the n-th
+  // whose key looks the same once it is made safe.
   std::string name(std::uint64_t file) const;
   std::optional<std::uint64_t> find(std::string_view name) const;
 
@@ -64,7 +65,7 @@ class RecordFiles {
   std::vector<SourcePtr> sources_;
   std::uint64_t units_;
   std::int64_t mtime_ns_ = 0;
-  // Records by key, made at the first question that needs it: 8 bytes a record.
+  // Records by key as names have it, made at the first question that needs it: 8 bytes a record.
   mutable std::once_flag order_made_;
   mutable std::vector<std::uint64_t> order_;
   // Records whose name may have been shortened; nearly always none.
