@@ -16,7 +16,7 @@ constexpr std::uint64_t kMergeGap = 4096;
 constexpr std::uint64_t kMostRunNbytes = std::uint64_t{1} << 20;
 // A record up to this size is read whole with the part that was asked for, to be verified in the
 // same buffer; a larger one is verified on its own first.
-constexpr std::uint64_t kMostWidenNbytes = std::uint64_t{256} << 10;
+constexpr std::uint64_t kMostWidenNbytes = std::uint64_t{1} << 20;
 
 void fill(std::byte* out, const Piece& piece) {
   const std::size_t period = piece.pattern_nbytes;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "formats/bytes/endian.h"
@@ -45,18 +46,27 @@ class Bits {
   std::vector<std::atomic<std::uint64_t>> words_;
 };
 
-// Stored checksums often lie one behind the other, away from the payloads: they are read some at a
-// time.
+// Where a format keeps its checksums together, apart from the payloads, one read brings those of
+// many records; the next request of the thread is probably for the next of them.
 class StoredChecksums {
  public:
-  std::uint32_t read(const Extent& stored, const ReadWindow& window, std::uint64_t records_left) {
+  std::uint32_t read(const Checksum& checksum, const ReadWindow& window) {
+    const Extent& stored = checksum.stored;
     if (window.holds(stored)) {
       return load_le<std::uint32_t>(window.bytes.data() + (stored.offset - window.offset));
     }
+    const std::uint64_t payload_end = checksum.payload.offset + checksum.payload.nbytes;
+    const bool beside = stored.offset >= payload_end && stored.offset - payload_end < 16;
+    if (beside) {
+      std::byte bytes[4];
+      stored.source->read_at(stored.offset, bytes);
+      return load_le<std::uint32_t>(bytes);
+    }
     if (!near_.holds(stored)) {
-      constexpr std::uint64_t kMostNbytes = std::uint64_t{64} << 10;
+      constexpr std::uint64_t kMostNbytes = std::uint64_t{16} << 10;
       const std::uint64_t left = stored.source->nbytes() - stored.offset;
-      buffer_.resize(std::min({kMostNbytes, records_left * stored.nbytes, left}));
+      near_ = {};
+      buffer_.resize(std::clamp(left, stored.nbytes, kMostNbytes));
       stored.source->read_at(stored.offset, buffer_);
       near_ = {stored.source, stored.offset, buffer_};
     }
@@ -148,7 +158,11 @@ void VerifiedRecords::require_intact(const Guard& guard, const ReadWindow& windo
   }
   const RecordTable& table = *guard.table;
   Bits& bits = impl_->bits_of(table);
-  StoredChecksums stored_checksums;
+  // Kept from request to request, for one instance at a time: sources live as long as their tables.
+  thread_local std::pair<std::uint64_t, StoredChecksums> kept;
+  if (kept.first != impl_->id) {
+    kept = {impl_->id, StoredChecksums()};
+  }
   const std::uint64_t end = guard.first + guard.count;
   for (std::uint64_t record = guard.first; record < end; ++record) {
     if (bits.all(record, 1)) {
@@ -162,7 +176,7 @@ void VerifiedRecords::require_intact(const Guard& guard, const ReadWindow& windo
                             window.bytes.subspan(checksum->payload.offset - window.offset,
                                                  checksum->payload.nbytes))
               : read_checksum_of(*checksum, impl_->proceed);
-      const std::uint32_t expected = stored_checksums.read(checksum->stored, window, end - record);
+      const std::uint32_t expected = kept.second.read(*checksum, window);
       if (found != expected) {
         // A source that has changed under us is not damage.
         checksum->payload.source->check_unchanged();

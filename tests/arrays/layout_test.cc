@@ -11,6 +11,8 @@
 #include <limits>
 #include <random>
 
+#include "formats/arrays/damaged_records.h"
+#include "formats/arrays/record_array.h"
 #include "formats/bytes/npy_header.h"
 #include "tests/support/fake_table.h"
 #include "tests/support/read_plan.h"
@@ -484,6 +486,22 @@ TEST(LayOut, AnItemThatCannotBeDecodedHarmsNoOther) {
   field.items[1].undecodable = true;
   EXPECT_EQ(read_what_can_be(lay(field)["x"]), "ab???fgh");
   EXPECT_EQ(read_what_can_be(lay(field, layout(Layout::kPad, "46"))["x"]), "ab.???f..gh.");
+}
+
+// The column knows nothing of it, and would plan all records as one.
+TEST(StackItems, NoRunReachesOverDamageThatWasFoundLater) {
+  const auto table = make_table(typed_field("x", "|u1", {{{2}, "ab"}, {{2}, "cd"}, {{2}, "ef"}}));
+  const auto& column = table->fields()[0].typed;
+  ASSERT_EQ(column->run(0), 3U);
+  auto damaged = std::make_shared<DamagedRecords>();
+  damaged->add(1, Error(ErrorKind::kCorrupt, "found later"));
+  damaged->finish();
+  const ArrayPtr array = stack_items({column, table, DType::simple("|u1"), {2}, damaged});
+  Plan plan;
+  array->plan({0, 6}, plan);
+  EXPECT_EQ(plan.nbytes(), 6U);
+  EXPECT_EQ(refusal_of([&] { testing::read_plan(plan); }).text, "found later");
+  EXPECT_EQ(read_what_can_be(*array), "ab??ef");
 }
 
 // Bytes of one element as numpy.full((), value, dtype).tobytes() has them (numpy 1.24).

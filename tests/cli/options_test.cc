@@ -118,7 +118,7 @@ TEST(Options, ClassNames) {
                          parse_command_line({"--class-names", "gone", "a", "m"});
                        }),
               {"gone"});
-  error_of(ErrorKind::kIo, [] { parse_command_line({"--class-names", ".", "a", "m"}); });
+  error_of(ErrorKind::kUnsupported, [] { parse_command_line({"--class-names", ".", "a", "m"}); });
 }
 
 TEST(Options, WrongUsageNamesItsPlace) {
