@@ -108,6 +108,8 @@ class SplitBuilder {
   }
 
   const std::set<std::string>& names_seen() const { return names_seen_; }
+  // Of each field, where it is audio with one rate.
+  const std::map<std::string, std::optional<std::uint32_t>>& rates() const { return rates_; }
 
  private:
   void leave_out_known_damage() {
@@ -192,6 +194,9 @@ class SplitBuilder {
         names_seen_.insert(name);
         LaidOutField laid = lay_out(name, *field, member.table, options_.fields, warn_);
         damaged.insert(damaged.end(), laid.damaged.begin(), laid.damaged.end());
+        if (laid.rate_hz || !laid.arrays.empty()) {
+          rates_[renamed(name)] = laid.rate_hz;
+        }
         for (LaidOutArray& array : laid.arrays) {
           add_array(name, array.name, std::move(array.array), member);
         }
@@ -227,16 +232,23 @@ class SplitBuilder {
       throw file_error(ErrorKind::kUnsupported, member.text, "it has no field to join");
     }
     chosen.emplace_back(member.array, &*main);
+    for (const Field& field : fields) {
+      if (field.companion && field.name.starts_with(main->name)) {
+        chosen.emplace_back(member.array + field.name.substr(main->name.size()), &field);
+      }
+    }
     return chosen;
+  }
+
+  std::string renamed(const std::string& field) const {
+    const auto found = options_.fields.rename.find(field);
+    return found == options_.fields.rename.end() ? field : found->second;
   }
 
   // `field` may be renamed; what is derived from it (x_offsets) follows.
   void add_array(const std::string& field, const std::string& derived, ArrayPtr array,
                  const Member& member) {
-    const auto renamed = options_.fields.rename.find(field);
-    const std::string plain = renamed == options_.fields.rename.end()
-                                  ? derived
-                                  : renamed->second + derived.substr(field.size());
+    const std::string plain = renamed(field) + derived.substr(field.size());
     const std::string name = escape_name(plain);
     const std::string source = fmt::format("field {} of {}", field, member.text);
     const auto [at, is_new] = taken_.emplace(name, source);
@@ -266,6 +278,7 @@ class SplitBuilder {
   Split split_;
   std::map<std::string, std::string> taken_;  // array name -> what it is
   std::set<std::string> names_seen_;
+  std::map<std::string, std::optional<std::uint32_t>> rates_;
 };
 
 template <typename Map>
@@ -289,8 +302,26 @@ void check_choices(const FieldChoices& fields, const std::set<std::string>& know
   require_known(fields.rename, "--name", renamable);
 }
 
-Dict make_attributes(const DatasetOptions& options) {
+using Rates = std::map<std::string, std::optional<std::uint32_t>>;
+
+// Of fields of one name in several splits, the rate on which all agree.
+void merge_rates(const Rates& more, Rates& rates) {
+  for (const auto& [name, rate] : more) {
+    const auto [at, is_new] = rates.emplace(name, rate);
+    if (!is_new && at->second != rate) {
+      at->second.reset();
+    }
+  }
+}
+
+Dict make_attributes(const DatasetOptions& options, const Rates& rates) {
   Dict attributes;
+  for (const auto& [name, rate] : rates) {
+    if (rate) {
+      set_value(attributes, fmt::format("samplerate_{}_Hz", name),
+                Value{static_cast<std::int64_t>(*rate)});
+    }
+  }
   if (options.class_names) {
     List names;
     for (const std::string& name : *options.class_names) {
@@ -319,16 +350,18 @@ Dataset build_dataset(const std::vector<OpenedSource>& sources, const DatasetOpt
   Dataset dataset;
   std::set<std::string> known;
   std::uint64_t records = 0;
+  Rates rates;
   for (const std::string& name : order) {
     SplitBuilder builder(name, gather_members(of_split[name]), options, warn);
     dataset.splits.push_back(builder.build());
     known.insert(builder.names_seen().begin(), builder.names_seen().end());
+    merge_rates(builder.rates(), rates);
     records += dataset.splits.back().records->size();
   }
   if (records > 0) {
     check_choices(options.fields, known);
   }
-  dataset.attributes = make_attributes(options);
+  dataset.attributes = make_attributes(options, rates);
   return dataset;
 }
 
