@@ -10,6 +10,7 @@
 
 #include "formats/arrays/computed_array.h"
 #include "formats/arrays/join.h"
+#include "formats/arrays/key_map.h"
 #include "formats/arrays/layout.h"
 #include "formats/arrays/names.h"
 #include "formats/arrays/table_view.h"
@@ -144,8 +145,10 @@ class SplitBuilder {
     std::vector<Join> joins(members_.size());
     std::vector<std::uint64_t> missing;
     for (std::size_t i = 1; i < members_.size(); ++i) {
-      joins[i] =
-          join_rows(*members_[0].table, *members_[i].table, members_[0].text, members_[i].text);
+      const auto map = options_.maps.find(members_[i].array);
+      const auto keyed = map != options_.maps.end() ? map_keys(members_[0].table, map->second)
+                                                    : members_[0].table;
+      joins[i] = join_rows(*keyed, *members_[i].table, members_[0].text, members_[i].text);
       if (!joins[i].missing.empty()) {
         report_missing(members_[i], joins[i].missing);
         missing.insert(missing.end(), joins[i].missing.begin(), joins[i].missing.end());
@@ -292,11 +295,13 @@ void require_known(const Map& choices, const char* option, const std::set<std::s
 }
 
 // A choice that concerns nothing is a typing mistake.
-void check_choices(const FieldChoices& fields, const std::set<std::string>& known) {
+void check_choices(const DatasetOptions& options, const std::set<std::string>& known) {
+  const FieldChoices& fields = options.fields;
   require_known(fields.layout, "--layout", known);
   require_known(fields.dtype, "--dtype", known);
   require_known(fields.shape, "--shape", known);
   require_known(fields.decode, "--decode", known);
+  require_known(options.maps, "--map", known);
   std::set<std::string> renamable = known;
   renamable.insert("keys");
   require_known(fields.rename, "--name", renamable);
@@ -359,7 +364,7 @@ Dataset build_dataset(const std::vector<OpenedSource>& sources, const DatasetOpt
     records += dataset.splits.back().records->size();
   }
   if (records > 0) {
-    check_choices(options.fields, known);
+    check_choices(options, known);
   }
   dataset.attributes = make_attributes(options, rates);
   return dataset;
