@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "formats/bytes/utf8.h"
+
 namespace npyfs {
 
 int Error::to_errno() const {
@@ -47,12 +49,15 @@ Error system_error(std::string_view file, std::string_view verb, int system_errn
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    const auto point = next_code_point(text, at);
+    const auto byte = static_cast<unsigned char>(text[begin]);
+    if (!point || is_surrogate(*point) || byte < 0x20 || byte == 0x7f) {
+      at = begin + 1;
       out += fmt::format("\\x{:02x}", byte);
     } else {
-      out += c;
+      out += text.substr(begin, at - begin);
     }
   }
   return out;

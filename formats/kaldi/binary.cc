@@ -174,15 +174,16 @@ std::string read_marker(Cursor& cursor) {
   return std::string(text.substr(0, end == std::string_view::npos ? 0 : end));
 }
 
-// "T" or "F" with nothing of its own behind it; "FM " and "FV " begin with an F as well.
+// "T" or "F". "FM " and "FV " begin with an F as well: then a key M or V would have to follow, and
+// another object.
 bool at_bool(Cursor& cursor, const std::string& marker) {
-  const auto head = cursor.look(4);
+  const auto head = cursor.look(5);
   if (head.empty() || (head[0] != std::byte{'T'} && head[0] != std::byte{'F'})) {
     return false;
   }
   const bool known = std::any_of(kTokens.begin(), kTokens.end(),
                                  [&](const Token& token) { return token.text == marker; });
-  return !known || head.size() < 4 || head[3] != std::byte{4};
+  return !known || (head.size() == 5 && head[3] == std::byte{0} && head[4] == std::byte{'B'});
 }
 
 void read_numbers(Cursor& cursor, Object& object, ObjectKind int_kind) {

@@ -47,6 +47,9 @@ std::string_view kaldiio_object(std::span<const std::byte> head) {
       return name;
     }
   }
+  if (text.starts_with("PKL") && text.size() > 3 && !is_blank(static_cast<unsigned char>(text[3]))) {
+    return "PKL";
+  }
   return text.starts_with("fLaC") ? text.substr(0, 4) : std::string_view();
 }
 
@@ -103,7 +106,8 @@ void ObjectReader::read(Cursor& cursor, bool bounded, Object& object) {
     parse_binary_object(cursor, int_kind_.value_or(ObjectKind::kInt32Vector), object);
   } else if (is_wav(head) && !wanted_.lines()) {
     read_wave(cursor, bounded, object);
-  } else if (const std::string_view name = kaldiio_object(head); !name.empty()) {
+  } else if (const std::string_view name = kaldiio_object(head);
+             !name.empty() && !wanted_.lines()) {
     throw cursor.fault(cursor.offset(),
                        fmt::format("the object is of kaldiio's own kind '{}'{}, expected one of "
                                    "Kaldi's",
@@ -117,6 +121,23 @@ void ObjectReader::read(Cursor& cursor, bool bounded, Object& object) {
     }
   }
   check_wanted(cursor, object);
+  check_company(cursor, object);
+}
+
+// No reader takes lines for matrices: what looks like a line among them is junk.
+void ObjectReader::check_company(Cursor& cursor, const Object& object) {
+  const ObjectKind kind = object.kind;
+  const bool line = kind == ObjectKind::kLine;
+  seen_lines_ = seen_lines_ || line;
+  seen_blocks_ = seen_blocks_ || is_wave(kind) ||
+                 (!object.text && (is_matrix(kind) || is_vector(kind)));
+  if (seen_lines_ && seen_blocks_) {
+    throw cursor.fault(object.offset,
+                       line ? "the object is a line of text, expected one like those before it"
+                            : fmt::format("the object is a {}, expected a line of text like those "
+                                          "before it",
+                                          kind_name(kind)));
+  }
 }
 
 void ObjectReader::check_wanted(Cursor& cursor, const Object& object) const {

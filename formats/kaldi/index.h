@@ -63,6 +63,7 @@ class ObjectReader {
  private:
   void read_wave(Cursor& cursor, bool bounded, Object& object);
   void check_wanted(Cursor& cursor, const Object& object) const;
+  void check_company(Cursor& cursor, const Object& object);
   ObjectKind line_kind() const;
   void settle_line(const ObjectIndex& index, ObjectKind kind, Object& object) const;
   void settle_brackets(ObjectIndex& index, ObjectKind kind) const;
@@ -75,6 +76,8 @@ class ObjectReader {
   LineTraits traits_;
   std::optional<std::uint32_t> rate_hz_;
   bool rates_differ_ = false;
+  bool seen_lines_ = false;
+  bool seen_blocks_ = false;  // matrices, vectors, waves
   std::uint64_t truncated_ = 0;
 };
 
