@@ -237,9 +237,8 @@ class Finder {
     if (spec_.format == nullptr) {
       return detect_format(location);
     }
-    const bool fits =
-        spec_.format->recognises(location) ||
-        (!location.is_directory && has_extension(*spec_.format, location.path));
+    const bool fits = spec_.format->recognises(location) ||
+                      (!location.is_directory && has_extension(*spec_.format, location.path));
     return fits ? spec_.format : nullptr;
   }
 

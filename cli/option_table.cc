@@ -53,7 +53,7 @@ const std::array<OptionRow, 20> kRows = {{
        assign(line.dataset.fields.rename, option, text, parse_array_name);
      }},
     {Place::kDataset, "decode", "NAME=KIND", nullptr,
-     "raw: stored bytes; or what its records are: imagerecord,\nmatrix, vector, int32, int32vector, "
+     "raw: stored bytes; or what records are: imagerecord,\nmatrix, vector, int32, int32vector, "
      "token, wave, ...",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        assign(line.dataset.fields.decode, option, text, parse_decode_kind);
@@ -65,7 +65,7 @@ const std::array<OptionRow, 20> kRows = {{
               [](std::string_view, const std::string& value) { return value; });
      }},
     {Place::kDataset, "base-dir", "DIR", nullptr,
-     "where paths in scripts begin (default: here, or beside it)",
+     "where paths in scripts begin (default: here or there)",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        line.base_dir = text;
      }},

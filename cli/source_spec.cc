@@ -65,8 +65,8 @@ const Format& parse_format(std::string_view name, const std::string& text) {
 
 // "ark,s,cs": a Kaldi table with the options of Kaldi's readers.
 const Format* parse_specifier(std::string_view words, SourceSpec& spec) {
-  static constexpr std::array<std::string_view, 12> kOptions = {
-      "o", "no", "p", "np", "s", "ns", "cs", "ncs", "bg", "b", "t", "nt"};
+  static constexpr std::array<std::string_view, 12> kOptions = {"o",  "no",  "p",  "np", "s", "ns",
+                                                                "cs", "ncs", "bg", "b",  "t", "nt"};
   const Format* format = nullptr;
   for (std::size_t at = 0; at <= words.size();) {
     const std::size_t end = std::min(words.find_first_of(", ", at), words.size());
@@ -124,9 +124,8 @@ SourceSpec parse_source(const std::string& text) {
   if (colon != std::string::npos && !path_exists(spec.location)) {
     const std::string name = spec.location.substr(0, colon);
     if (spec.split.empty() || looks_like_format(name)) {
-      const Format* table = name.find_first_of(", ") != std::string::npos
-                                ? parse_specifier(name, spec)
-                                : nullptr;
+      const Format* table =
+          name.find_first_of(", ") != std::string::npos ? parse_specifier(name, spec) : nullptr;
       spec.format = table != nullptr ? table : &parse_format(name, text);
       spec.location = spec.location.substr(colon + 1);
     }

@@ -146,8 +146,8 @@ class SplitBuilder {
     std::vector<std::uint64_t> missing;
     for (std::size_t i = 1; i < members_.size(); ++i) {
       const auto map = options_.maps.find(members_[i].array);
-      const auto keyed = map != options_.maps.end() ? map_keys(members_[0].table, map->second)
-                                                    : members_[0].table;
+      const auto keyed =
+          map != options_.maps.end() ? map_keys(members_[0].table, map->second) : members_[0].table;
       joins[i] = join_rows(*keyed, *members_[i].table, members_[0].text, members_[i].text);
       if (!joins[i].missing.empty()) {
         report_missing(members_[i], joins[i].missing);

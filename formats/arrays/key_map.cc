@@ -86,9 +86,9 @@ std::map<std::string, std::string> read_map(const std::string& path) {
     const std::size_t key_end = std::min(line.find_first_of(kBlanks, key), line.size());
     const std::size_t value = line.find_first_not_of(kBlanks, key_end);
     if (key == std::string_view::npos || value == std::string_view::npos) {
-      throw corrupt_at(path, lines.offset(),
-                       fmt::format("line {} has no two words, expected a key and its value",
-                                   lines.number()));
+      throw corrupt_at(
+          path, lines.offset(),
+          fmt::format("line {} has no two words, expected a key and its value", lines.number()));
     }
     const std::size_t value_end = std::min(line.find_first_of(kBlanks, value), line.size());
     map.emplace(line.substr(key, key_end - key), line.substr(value, value_end - value));

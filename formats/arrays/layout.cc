@@ -294,8 +294,9 @@ class ReshapedColumn : public Column {
   std::optional<std::uint32_t> rate_hz() const override { return base_->rate_hz(); }
   std::shared_ptr<const Column> converted(const DType& dtype) const override {
     auto base = base_->converted(dtype);
-    return base == nullptr ? nullptr
-                           : std::make_shared<ReshapedColumn>(std::move(base), shape_, name_, table_);
+    return base == nullptr
+               ? nullptr
+               : std::make_shared<ReshapedColumn>(std::move(base), shape_, name_, table_);
   }
   std::optional<Item> uniform() const override {
     std::optional<Item> item = base_->uniform();

@@ -70,8 +70,7 @@ void SourceWatch::check_unchanged() const {
 
 bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
-int FileSource::open_regular(const std::string& path, const std::string& name,
-                             Identity& identity) {
+int FileSource::open_regular(const std::string& path, const std::string& name, Identity& identity) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     throw system_error(name, "open", errno);
@@ -188,7 +187,8 @@ std::span<const std::byte> WindowReader::at_least(std::uint64_t offset, std::siz
       offset >= window_offset_ && lies_within(offset - window_offset_, nbytes, window_.size());
   if (!inside) {
     const bool near = offset >= last_offset_ && offset - last_offset_ <= near_nbytes_;
-    const std::size_t wanted = std::max(nbytes, near ? kWindowDistances * near_nbytes_ : kProbeNbytes);
+    const std::size_t wanted =
+        std::max(nbytes, near ? kWindowDistances * near_nbytes_ : kProbeNbytes);
     const std::uint64_t left = offset < source_.nbytes() ? source_.nbytes() - offset : 0;
     window_.resize(std::max<std::uint64_t>(nbytes, std::min<std::uint64_t>(wanted, left)));
     window_offset_ = offset;

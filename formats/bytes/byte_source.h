@@ -101,7 +101,7 @@ class FileSource : public ByteSource {
   void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
 
   std::string path_;  // absolute: the daemon changes its working directory
-  int fd_;  // -1: on demand
+  int fd_;            // -1: on demand
   Identity identity_;
   static int open_regular(const std::string& path, const std::string& name, Identity& identity);
   void read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const;

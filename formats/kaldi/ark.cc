@@ -52,8 +52,9 @@ class ArkReader {
     }
     const std::uint64_t begin = cursor_.offset();
     if (begin == 0 && at_binary_object(cursor_)) {
-      throw cursor_.fault(0, "the file begins with an object, expected a key before it (an object "
-                             "of its own is named in a script: KEY FILE)");
+      throw cursor_.fault(0,
+                          "the file begins with an object, expected a key before it (an object "
+                          "of its own is named in a script: KEY FILE)");
     }
     key_.clear();
     int c = cursor_.peek();
@@ -71,10 +72,11 @@ class ArkReader {
     if (c == ' ' || c == '\t') {
       cursor_.skip();
     } else if (c != '\n') {
-      throw cursor_.fault(cursor_.offset(),
-                          fmt::format("the byte behind key '{}' is {:#04x}, expected a blank, a TAB "
-                                      "or a line end",
-                                      printable(key_.substr(0, 100)), c));
+      throw cursor_.fault(
+          cursor_.offset(),
+          fmt::format("the byte behind key '{}' is {:#04x}, expected a blank, a TAB "
+                      "or a line end",
+                      printable(key_.substr(0, 100)), c));
     }
     return true;
   }

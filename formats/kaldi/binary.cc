@@ -314,9 +314,9 @@ void parse_binary_object(Cursor& cursor, ObjectKind int_kind, Object& object) {
 
 ObjectKind guess_int_kind(const ByteSource& source, std::uint64_t offset) {
   std::vector<std::uint32_t> values;
-  for (const ObjectKind kind : {ObjectKind::kInt32Vector, ObjectKind::kInt32,
-                                ObjectKind::kInt32Pairs, ObjectKind::kInt32Vectors,
-                                ObjectKind::kPosterior}) {
+  for (const ObjectKind kind :
+       {ObjectKind::kInt32Vector, ObjectKind::kInt32, ObjectKind::kInt32Pairs,
+        ObjectKind::kInt32Vectors, ObjectKind::kPosterior}) {
     values.clear();
     if (!fits(source, offset, kind, values)) {
       continue;

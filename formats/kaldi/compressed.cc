@@ -39,15 +39,17 @@ void fill_codes(Scale scale, const std::byte* marks, std::array<float, 256>& val
   const float p75 = mark_value(scale, load_le<std::uint16_t>(marks + 4));
   const float p100 = mark_value(scale, load_le<std::uint16_t>(marks + 6));
   for (int code = 0; code < 256; ++code) {
-    values[static_cast<std::size_t>(code)] = code <= 64    ? between(p0, p25, code, 1 / 64.0)
-                                             : code <= 192 ? between(p25, p75, code - 64, 1 / 128.0)
-                                                           : between(p75, p100, code - 192, 1 / 63.0);
+    values[static_cast<std::size_t>(code)] = code <= 64 ? between(p0, p25, code, 1 / 64.0)
+                                             : code <= 192
+                                                 ? between(p25, p75, code - 64, 1 / 128.0)
+                                                 : between(p75, p100, code - 192, 1 / 63.0);
   }
 }
 
 // Codes lie column by column: several are turned at once, so that rows of `out` are written in
 // pieces rather than value by value.
-void decode_columns(const Object& object, Scale scale, const std::byte* data, std::span<float> out) {
+void decode_columns(const Object& object, Scale scale, const std::byte* data,
+                    std::span<float> out) {
   constexpr std::size_t kAtOnce = 16;
   const std::size_t rows = object.rows;
   const std::size_t cols = object.cols;

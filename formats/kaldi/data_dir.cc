@@ -20,7 +20,8 @@ bool is_file(const std::string& path) {
 
 // The words said of each of `keys`; none where the file lacks one.
 ObjectIndex words_for(const StringList& keys, const std::string& path, OpenContext& context) {
-  const ObjectIndex words = read_ark(FileSource::open(path, path), *parse_wanted("tokens"), context);
+  const ObjectIndex words =
+      read_ark(FileSource::open(path, path), *parse_wanted("tokens"), context);
   const auto rows = match_keys(keys, words.keys, path);
   ObjectIndex chosen;
   chosen.sources = words.sources;
@@ -66,9 +67,7 @@ class DataDirTable : public RecordTable {
   const std::vector<StoredUnit>& stored() const override { return main_->stored(); }
   std::vector<SourcePtr> sources() const override { return sources_; }
   KeyKind key_kind() const override { return main_->key_kind(); }
-  std::string_view text_key(std::uint64_t record) const override {
-    return main_->text_key(record);
-  }
+  std::string_view text_key(std::uint64_t record) const override { return main_->text_key(record); }
   const Damage* damage(std::uint64_t record) const override { return main_->damage(record); }
   std::uint64_t damaged_count() const override { return main_->damaged_count(); }
 
@@ -86,9 +85,9 @@ ObjectIndex read_main(const std::string& path, const Wanted& wanted, OpenContext
   const std::string wav = path + "/wav.scp";
   ObjectIndex recordings = read_scp(FileSource::open(wav, wav), path, wanted, context);
   const std::string segments = path + "/segments";
-  return is_file(segments) ? cut_segments(FileSource::open(segments, segments),
-                                          std::move(recordings), context)
-                           : std::move(recordings);
+  return is_file(segments)
+             ? cut_segments(FileSource::open(segments, segments), std::move(recordings), context)
+             : std::move(recordings);
 }
 
 }  // namespace

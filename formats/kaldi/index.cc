@@ -47,7 +47,8 @@ std::string_view kaldiio_object(std::span<const std::byte> head) {
       return name;
     }
   }
-  if (text.starts_with("PKL") && text.size() > 3 && !is_blank(static_cast<unsigned char>(text[3]))) {
+  if (text.starts_with("PKL") && text.size() > 3 &&
+      !is_blank(static_cast<unsigned char>(text[3]))) {
     return "PKL";
   }
   return text.starts_with("fLaC") ? text.substr(0, 4) : std::string_view();
@@ -115,9 +116,15 @@ void ObjectReader::read(Cursor& cursor, bool bounded, Object& object) {
   } else {
     const std::uint64_t begin = cursor.offset();
     object = parse_text_object(cursor, wanted_.lines(), traits_);
+    if (traits_.binary && wanted_.name.empty()) {
+      throw cursor.fault(begin,
+                         "neither an object begins here nor is it text (it has a zero byte), "
+                         "expected one of them");
+    }
     if (bounded && object.kind == ObjectKind::kLine && wanted_.name.empty()) {
-      throw cursor.fault(begin, "the file begins with neither an object nor a bracket nor RIFF, "
-                                "expected one object");
+      throw cursor.fault(begin,
+                         "the file begins with neither an object nor a bracket nor RIFF, "
+                         "expected one object");
     }
   }
   check_wanted(cursor, object);
@@ -129,8 +136,8 @@ void ObjectReader::check_company(Cursor& cursor, const Object& object) {
   const ObjectKind kind = object.kind;
   const bool line = kind == ObjectKind::kLine;
   seen_lines_ = seen_lines_ || line;
-  seen_blocks_ = seen_blocks_ || is_wave(kind) ||
-                 (!object.text && (is_matrix(kind) || is_vector(kind)));
+  seen_blocks_ =
+      seen_blocks_ || is_wave(kind) || (!object.text && (is_matrix(kind) || is_vector(kind)));
   if (seen_lines_ && seen_blocks_) {
     throw cursor.fault(object.offset,
                        line ? "the object is a line of text, expected one like those before it"
@@ -151,8 +158,9 @@ void ObjectReader::check_wanted(Cursor& cursor, const Object& object) const {
       (number && (wanted_.name == "float" || wanted_.name == "double"))) {
     return;
   }
-  throw cursor.fault(object.offset, fmt::format("the object is a {}, expected a {} as --decode says",
-                                                found, wanted_.name));
+  throw cursor.fault(
+      object.offset,
+      fmt::format("the object is a {}, expected a {} as --decode says", found, wanted_.name));
 }
 
 void ObjectReader::read_wave(Cursor& cursor, bool bounded, Object& object) {
@@ -162,19 +170,21 @@ void ObjectReader::read_wave(Cursor& cursor, bool bounded, Object& object) {
   const std::uint64_t avail = cursor.left();
   const WavHeader header = parse_wav(cursor.source(), cursor.window(), object.offset, avail);
   if (header.unbounded && !bounded) {
-    throw cursor.fault(object.offset, "the wave does not say its length (a stream), expected it, as "
-                                      "other objects may follow");
+    throw cursor.fault(object.offset,
+                       "the wave does not say its length (a stream), expected it, as "
+                       "other objects may follow");
   }
   if (header.frames > std::numeric_limits<std::uint32_t>::max() ||
       header.data_offset > std::numeric_limits<std::uint32_t>::max()) {
     throw cursor.fault(object.offset, "the wave has 2^32 frames or more, expected fewer");
   }
   if (header.truncated && ++truncated_ == 1) {
-    context_.warn(cursor.fault(object.offset,
-                               fmt::format("the wave promises more than the {} frames that are "
-                                           "there, expected all of them (such waves are shown as "
-                                           "far as they go)",
-                                           header.frames))
+    context_.warn(cursor
+                      .fault(object.offset,
+                             fmt::format("the wave promises more than the {} frames that are "
+                                         "there, expected all of them (such waves are shown as "
+                                         "far as they go)",
+                                         header.frames))
                       .what());
   }
   object.rows = static_cast<std::uint32_t>(header.frames);
@@ -205,7 +215,7 @@ ObjectKind ObjectReader::line_kind() const {
     return ObjectKind::kBool;
   }
   if (traits_.numbers && traits_.lists) {
-    return !traits_.integers     ? ObjectKind::kFloatPairs
+    return !traits_.integers    ? ObjectKind::kFloatPairs
            : traits_.terminated ? ObjectKind::kInt32Vectors
                                 : ObjectKind::kInt32Pairs;
   }
@@ -240,16 +250,15 @@ void ObjectReader::settle_line(const ObjectIndex& index, ObjectKind kind, Object
   object.kind = kind;
   if (kind == ObjectKind::kTokens) {
     if (wanted_.name == "token" && object.rows != 1) {
-      throw fault_at(*index.sources[object.source], object.offset)(
-          fmt::format("the line has {} words, expected 1", object.rows));
+      throw fault_at(*index.sources[object.source],
+                     object.offset)(fmt::format("the line has {} words, expected 1", object.rows));
     }
     return;
   }
   const bool counted = kind == ObjectKind::kInt32Vector && wanted_.name.empty();
   if (!counted) {
-    const ListValues values =
-        parse_line(kind, read_object(index, object), true,
-                   fault_at(*index.sources[object.source], object.offset));
+    const ListValues values = parse_line(kind, read_object(index, object), true,
+                                         fault_at(*index.sources[object.source], object.offset));
     const bool nested = kind == ObjectKind::kInt32Vectors || kind == ObjectKind::kPosterior;
     const bool pairs = kind == ObjectKind::kInt32Pairs || kind == ObjectKind::kFloatPairs;
     const std::size_t elements = std::max(values.integers.size(), values.numbers.size());
@@ -300,7 +309,8 @@ void ObjectReader::settle_floats(ObjectIndex& index) const {
       any_single = any_single || object.rows > 0 || kind == ObjectKind::kFloat;
     }
   }
-  index.as_double = wanted_.name == "double" || (wanted_.name != "float" && any_double && !any_single);
+  index.as_double =
+      wanted_.name == "double" || (wanted_.name != "float" && any_double && !any_single);
 }
 
 MakeFault fault_at(const ByteSource& source, std::uint64_t offset) {

@@ -39,11 +39,11 @@ void check_sorted(const ObjectIndex& index, const Location& location, const Open
   }
   for (std::uint64_t record = 1; record < index.keys.size(); ++record) {
     if (!(index.keys[record - 1] < index.keys[record])) {
-      throw file_error(ErrorKind::kCorrupt, location.path,
-                       fmt::format("key '{}' comes behind '{}', expected rising keys as option s "
-                                   "promises; leave the s out, or sort the table (LC_ALL=C)",
-                                   printable(index.keys[record]),
-                                   printable(index.keys[record - 1])));
+      throw file_error(
+          ErrorKind::kCorrupt, location.path,
+          fmt::format("key '{}' comes behind '{}', expected rising keys as option s "
+                      "promises; leave the s out, or sort the table (LC_ALL=C)",
+                      printable(index.keys[record]), printable(index.keys[record - 1])));
     }
   }
 }
@@ -66,9 +66,10 @@ std::shared_ptr<const RecordTable> open_scp(const Location& location, OpenContex
 
 std::shared_ptr<const RecordTable> open_dir(const Location& location, OpenContext& context) {
   if (!location.is_directory) {
-    throw file_error(ErrorKind::kUnsupported, location.path,
-                     "is a file, expected a data directory with feats.scp or wav.scp (ark: and scp: "
-                     "take tables)");
+    throw file_error(
+        ErrorKind::kUnsupported, location.path,
+        "is a file, expected a data directory with feats.scp or wav.scp (ark: and scp: "
+        "take tables)");
   }
   wanted_of(location, context);
   return open_data_dir(location.path, context);

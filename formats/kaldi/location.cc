@@ -67,8 +67,8 @@ std::optional<Bounds> parse_bounds(std::string_view text, std::uint32_t size, st
     return Bounds{0, size};
   }
   const std::size_t colon = text.find(':');
-  const auto first = colon == std::string_view::npos ? std::nullopt
-                                                     : parse_bound(text.substr(0, colon));
+  const auto first =
+      colon == std::string_view::npos ? std::nullopt : parse_bound(text.substr(0, colon));
   const auto last = first ? parse_bound(text.substr(colon + 1)) : std::nullopt;
   if (!last) {
     why = fmt::format("is '{}', expected FIRST:LAST or ':'", printable(text));
@@ -143,8 +143,8 @@ std::optional<ObjectRange> parse_range(std::string_view text, const Object& obje
     why = fmt::format("is '{}', expected FIRST:LAST for a vector", printable(text));
     return std::nullopt;
   }
-  const auto rows = parse_bounds(text.substr(0, comma), object.rows, kBeyond,
-                                 vector ? "elements" : "rows", why);
+  const auto rows =
+      parse_bounds(text.substr(0, comma), object.rows, kBeyond, vector ? "elements" : "rows", why);
   if (!rows) {
     return std::nullopt;
   }

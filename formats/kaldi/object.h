@@ -72,9 +72,7 @@ struct ObjectRange {
 // A sparse matrix takes a few bytes whatever its dimensions: larger ones are refused.
 constexpr std::uint64_t kMostDenseElements = std::uint64_t{1} << 30;
 
-inline bool is_matrix(ObjectKind kind) {
-  return kind <= ObjectKind::kSparse;
-}
+inline bool is_matrix(ObjectKind kind) { return kind <= ObjectKind::kSparse; }
 inline bool is_vector(ObjectKind kind) {
   return kind == ObjectKind::kFloatVector || kind == ObjectKind::kDoubleVector;
 }

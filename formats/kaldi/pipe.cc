@@ -61,7 +61,8 @@ class Command {
     std::vector<std::byte> bytes;
     const auto deadline = Clock::now() + kMostTime;
     for (;;) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
       pollfd ready{output_, POLLIN, 0};
       const int found = ::poll(&ready, 1, std::max(0, static_cast<int>(left.count())));
       if (found == 0) {
@@ -96,8 +97,8 @@ class Command {
     ::posix_spawn_file_actions_adddup2(&actions, output, 1);
     ::posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
     // A group of its own, so that all it has started can be ended.
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                                POSIX_SPAWN_SETSIGDEF);
+    ::posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     sigset_t none;
     sigemptyset(&none);
     ::posix_spawnattr_setsigmask(&attributes, &none);
@@ -127,10 +128,10 @@ class Command {
   void require_success() {
     const int status = wait();
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-      throw fault(WIFEXITED(status)
-                      ? fmt::format("ends with exit code {}, expected 0", WEXITSTATUS(status))
-                      : fmt::format("is ended by signal {}, expected exit code 0",
-                                    WTERMSIG(status)));
+      throw fault(
+          WIFEXITED(status)
+              ? fmt::format("ends with exit code {}, expected 0", WEXITSTATUS(status))
+              : fmt::format("is ended by signal {}, expected exit code 0", WTERMSIG(status)));
     }
   }
 

@@ -33,8 +33,7 @@ struct Place {
 
 class ScpReader {
  public:
-  ScpReader(const SourcePtr& script, const std::string& folder, Wanted wanted,
-            OpenContext& context)
+  ScpReader(const SourcePtr& script, const std::string& folder, Wanted wanted, OpenContext& context)
       : script_(script),
         context_(context),
         files_(folder, context),
@@ -74,8 +73,9 @@ class ScpReader {
   void parse_line(std::string_view line, std::uint32_t number) {
     const std::size_t begin = line.find_first_not_of(kBlanks);
     if (line.find('\0') != std::string_view::npos || line.size() > kMostLineNbytes) {
-      throw place_error(number, "the line holds a zero byte or is longer than 1 MiB, expected a key "
-                                "and a place; this is no script");
+      throw place_error(number,
+                        "the line holds a zero byte or is longer than 1 MiB, expected a key "
+                        "and a place; this is no script");
     }
     const std::size_t key_end =
         begin == std::string_view::npos ? begin : line.find_first_of(kBlanks, begin);
@@ -234,7 +234,8 @@ class ScpReader {
       if (range) {
         index_.ranges.emplace_back(record, *range);
       } else {
-        note_bad(place, fmt::format("the range of key '{}' {}", printable(index_.keys[record]), why));
+        note_bad(place,
+                 fmt::format("the range of key '{}' {}", printable(index_.keys[record]), why));
       }
     }
   }

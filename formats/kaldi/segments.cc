@@ -94,8 +94,9 @@ class Cutter {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       const auto line = parse_line(std::string_view(text).substr(at, end - at));
       if (!line) {
-        throw line_error(number + 1, "the line is none of a segment, expected utterance, recording, "
-                                     "start and end in seconds, and perhaps a channel");
+        throw line_error(number + 1,
+                         "the line is none of a segment, expected utterance, recording, "
+                         "start and end in seconds, and perhaps a channel");
       }
       lines.push_back(*line);
       wanted.append(line->recording);
@@ -187,9 +188,9 @@ class Cutter {
 
   ObjectIndex finish() {
     if (skipped_ > 0) {
-      context_.warn(fmt::format("{}; left out{}", first_skipped_,
-                                skipped_ > 1 ? fmt::format(" (and {} more lines)", skipped_ - 1)
-                                             : std::string()));
+      context_.warn(fmt::format(
+          "{}; left out{}", first_skipped_,
+          skipped_ > 1 ? fmt::format(" (and {} more lines)", skipped_ - 1) : std::string()));
     }
     index_.sources = std::move(recordings_.sources);
     index_.more_sources = std::move(recordings_.more_sources);
@@ -220,13 +221,12 @@ std::vector<std::uint64_t> match_keys(const StringList& wanted, const StringList
   if (!std::is_sorted(order.begin(), order.end(), before)) {
     std::sort(order.begin(), order.end(), before);
   }
-  const auto twice = std::adjacent_find(order.begin(), order.end(), [&](auto a, auto b) {
-    return keys[a] == keys[b];
-  });
+  const auto twice = std::adjacent_find(order.begin(), order.end(),
+                                        [&](auto a, auto b) { return keys[a] == keys[b]; });
   if (twice != order.end()) {
-    throw file_error(ErrorKind::kCorrupt, name,
-                     fmt::format("key '{}' stands there twice, expected each once",
-                                 printable(keys[*twice])));
+    throw file_error(
+        ErrorKind::kCorrupt, name,
+        fmt::format("key '{}' stands there twice, expected each once", printable(keys[*twice])));
   }
   std::vector<std::uint64_t> rows(wanted.size(), kNoRow);
   for (std::uint64_t i = 0; i < wanted.size(); ++i) {

@@ -50,8 +50,8 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 }
 
 template <typename T>
-void decode_sparse(const Object& object, std::span<const std::byte> stored, std::span<std::byte> out,
-                   const MakeFault& fault) {
+void decode_sparse(const Object& object, std::span<const std::byte> stored,
+                   std::span<std::byte> out, const MakeFault& fault) {
   std::memset(out.data(), 0, out.size());
   const std::byte* at = stored.data() + 2 + 3 + 5;  // "\0BSM " and the row count
   const std::byte* const end = stored.data() + stored.size();
@@ -67,8 +67,8 @@ void decode_sparse(const Object& object, std::span<const std::byte> stored, std:
       if (index >= object.cols) {
         throw fault("the sparse matrix is not what it was when it was opened");
       }
-      const T value = wide ? static_cast<T>(load_le<double>(at + 6))
-                           : static_cast<T>(load_le<float>(at + 6));
+      const T value =
+          wide ? static_cast<T>(load_le<double>(at + 6)) : static_cast<T>(load_le<float>(at + 6));
       std::memcpy(out.data() + (std::uint64_t{row} * object.cols + index) * sizeof(T), &value,
                   sizeof value);
       at += wide ? 14 : 10;
@@ -338,9 +338,10 @@ class KaldiTable : public RecordTable {
     Field main = make_field("x", Part::kMain);
     main.bytes = bytes;
     // What most tables hold is told by their first object.
-    const auto is_time_series = [](const Object& o) { return is_matrix(o.kind) || is_wave(o.kind); };
-    main.time_series =
-        std::any_of(index_->objects.begin(), index_->objects.end(), is_time_series);
+    const auto is_time_series = [](const Object& o) {
+      return is_matrix(o.kind) || is_wave(o.kind);
+    };
+    main.time_series = std::any_of(index_->objects.begin(), index_->objects.end(), is_time_series);
     fields_.push_back(std::move(main));
     add_lists();
   }
@@ -450,9 +451,9 @@ ListValues parse_binary_lists(const Object& object, std::string_view stored,
     }
     const bool nested =
         object.kind == ObjectKind::kInt32Vectors || object.kind == ObjectKind::kPosterior;
-    const std::int32_t elements = nested                                        ? numbers.integer()
+    const std::int32_t elements = nested                                   ? numbers.integer()
                                   : object.kind == ObjectKind::kInt32Pairs ? 2
-                                                                                : 1;
+                                                                           : 1;
     for (std::int32_t j = 0; j < elements; ++j) {
       values.integers.push_back(numbers.integer());
       if (object.kind == ObjectKind::kPosterior) {

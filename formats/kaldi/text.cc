@@ -123,7 +123,8 @@ class BracketReader {
 
  private:
   static std::string shown(int c) {
-    return c < 0 ? "the end of the file" : fmt::format("'{}'", printable(std::string(1, static_cast<char>(c))));
+    return c < 0 ? "the end of the file"
+                 : fmt::format("'{}'", printable(std::string(1, static_cast<char>(c))));
   }
 
   void read_number(int c) {
@@ -168,9 +169,10 @@ class BracketReader {
 };
 
 Error not_a_number(const MakeFault& fault, std::string_view word) {
-  return fault(fmt::format("'{}' stands for a number, expected one that begins with a digit or '-' "
-                           "and is in range",
-                           printable(word.substr(0, 40))));
+  return fault(
+      fmt::format("'{}' stands for a number, expected one that begins with a digit or '-' "
+                  "and is in range",
+                  printable(word.substr(0, 40))));
 }
 
 // rows=R dim=D [ i v i v ] dim=D [ ] ...
@@ -186,8 +188,8 @@ class SparseReader {
     for (std::uint32_t row = 0; row < rows; ++row) {
       const std::uint32_t dim = number_behind("dim=");
       if (row > 0 && dim != cols) {
-        throw fault_(fmt::format("row {} of the sparse matrix has dim={}, expected {}", row, dim,
-                                 cols));
+        throw fault_(
+            fmt::format("row {} of the sparse matrix has dim={}, expected {}", row, dim, cols));
       }
       cols = dim;
       if (next() != "[") {
@@ -196,9 +198,10 @@ class SparseReader {
       read_row(row, cols, put);
     }
     if (std::uint64_t{rows} * cols > kMostDenseElements) {
-      throw fault_(fmt::format("the sparse matrix is {} x {}, expected at most 2^30 elements (it is "
-                               "shown dense)",
-                               rows, cols));
+      throw fault_(
+          fmt::format("the sparse matrix is {} x {}, expected at most 2^30 elements (it is "
+                      "shown dense)",
+                      rows, cols));
     }
     object.rows = cols == 0 ? 0 : rows;
     object.cols = cols;
@@ -211,9 +214,10 @@ class SparseReader {
     for (std::string_view word = next(); word != "]"; word = next()) {
       const auto index = parse_int32(word);
       if (!index || *index <= before || static_cast<std::uint32_t>(*index) >= cols) {
-        throw fault_(fmt::format("an index of the sparse matrix is '{}', expected rising ones below "
-                                 "{}",
-                                 printable(word.substr(0, 40)), cols));
+        throw fault_(
+            fmt::format("an index of the sparse matrix is '{}', expected rising ones below "
+                        "{}",
+                        printable(word.substr(0, 40)), cols));
       }
       before = *index;
       put(row, static_cast<std::uint32_t>(*index), next());
@@ -234,7 +238,8 @@ class SparseReader {
   std::uint32_t number_behind(std::string_view name) {
     constexpr std::int32_t kMost = 10'000'000;  // Kaldi's own limit for rows
     const std::string_view word = next();
-    const auto number = word.starts_with(name) ? parse_int32(word.substr(name.size())) : std::nullopt;
+    const auto number =
+        word.starts_with(name) ? parse_int32(word.substr(name.size())) : std::nullopt;
     if (!number || *number < 0 || *number > kMost) {
       throw fault_(fmt::format("'{}' stands in a sparse matrix, expected {}0 to {}{}",
                                printable(word.substr(0, 40)), name, name, kMost));
@@ -253,9 +258,9 @@ std::string read_line(Cursor& cursor) {
     line += static_cast<char>(c);
     cursor.skip();
     if (line.size() > kMostLineNbytes) {
-      throw Error(ErrorKind::kTooLarge,
-                  cursor.fault(cursor.offset(), "the line is longer than 64 MiB, expected less")
-                      .what());
+      throw Error(
+          ErrorKind::kTooLarge,
+          cursor.fault(cursor.offset(), "the line is longer than 64 MiB, expected less").what());
     }
   }
   return line;
@@ -290,6 +295,7 @@ void LineTraits::note(std::string_view line) {
     numbers = numbers && (word == ";" || parse_number(word, false));
   });
   ++lines;
+  binary = binary || line.find('\0') != std::string_view::npos;
   single = single && words == 1;
   booleans = booleans && words == 1 && (last == "T" || last == "F");
   terminated = terminated && (words == 0 || last == ";");
@@ -383,10 +389,9 @@ class LineParser {
   }
 
   void take_number(std::string_view word) {
-    const bool integer =
-        kind_ == ObjectKind::kInt32 || kind_ == ObjectKind::kInt32Vector ||
-        kind_ == ObjectKind::kInt32Vectors || kind_ == ObjectKind::kInt32Pairs ||
-        (kind_ == ObjectKind::kPosterior && in_list_ % 2 == 0);
+    const bool integer = kind_ == ObjectKind::kInt32 || kind_ == ObjectKind::kInt32Vector ||
+                         kind_ == ObjectKind::kInt32Vectors || kind_ == ObjectKind::kInt32Pairs ||
+                         (kind_ == ObjectKind::kPosterior && in_list_ % 2 == 0);
     if (kind_ == ObjectKind::kPosterior && !open_) {
       throw fault_(fmt::format("'{}' stands outside of brackets, expected '['", shown(word)));
     }
@@ -398,7 +403,8 @@ class LineParser {
     } else if (integer) {
       const auto value = parse_int32(word);
       if (!value) {
-        throw fault_(fmt::format("'{}' stands for an integer, expected one of 32 bits", shown(word)));
+        throw fault_(
+            fmt::format("'{}' stands for an integer, expected one of 32 bits", shown(word)));
       }
       values_.integers.push_back(*value);
     } else {

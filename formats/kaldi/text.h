@@ -19,13 +19,14 @@ namespace npyfs {
 // What the lines of a table have in common so far.
 struct LineTraits {
   std::uint64_t lines = 0;
-  bool integers = true;     // every word is a 32-bit integer or ';'
-  bool numbers = true;      // every word is a number or ';'
-  bool booleans = true;     // every line is T or F
-  bool single = true;       // every line has one word
-  bool lists = false;       // some line has a ';'
-  bool terminated = true;   // every line with words ends with ';'
-  bool bracketed = false;   // some line is a posterior: several brackets
+  bool integers = true;    // every word is a 32-bit integer or ';'
+  bool numbers = true;     // every word is a number or ';'
+  bool booleans = true;    // every line is T or F
+  bool single = true;      // every line has one word
+  bool lists = false;      // some line has a ';'
+  bool terminated = true;  // every line with words ends with ';'
+  bool binary = false;     // some line has a zero byte
+  bool bracketed = false;  // some line is a posterior: several brackets
 
   void note(std::string_view line);
 };

@@ -21,8 +21,8 @@ constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
 // Sizes that writers to a pipe leave behind (FFmpeg; SoX).
 constexpr std::uint32_t kStreamSizes[] = {kUnknown, 0x7FFFFFFF, 0x7FFFF000};
 // What follows the tag in the GUID of an extensible format.
-constexpr unsigned char kGuidTail[14] = {0,    0,    0,    0,    0x10, 0,    0x80,
-                                         0,    0,    0xAA, 0,    0x38, 0x9B, 0x71};
+constexpr unsigned char kGuidTail[14] = {0, 0, 0,    0, 0x10, 0,    0x80,
+                                         0, 0, 0xAA, 0, 0x38, 0x9B, 0x71};
 // A header with more chunks before its samples than this is none.
 constexpr int kMostChunks = 4096;
 
@@ -74,9 +74,7 @@ class WavParser {
     }
     return window_.at(base_ + at, nbytes).data();
   }
-  std::string tag(std::uint64_t at) {
-    return {reinterpret_cast<const char*>(bytes(at, 4)), 4};
-  }
+  std::string tag(std::uint64_t at) { return {reinterpret_cast<const char*>(bytes(at, 4)), 4}; }
   std::uint16_t u16(std::uint64_t at) {
     const auto value = load_le<std::uint16_t>(bytes(at, 2));
     return header_.big_endian ? __builtin_bswap16(value) : value;
@@ -100,7 +98,8 @@ class WavParser {
 
   void read_format(std::uint64_t at, std::uint64_t nbytes) {
     if (nbytes < 16) {
-      throw fault(at - 4, fmt::format("the size of chunk 'fmt ' is {}, expected 16 or more", nbytes));
+      throw fault(at - 4,
+                  fmt::format("the size of chunk 'fmt ' is {}, expected 16 or more", nbytes));
     }
     std::uint16_t code = u16(at);
     header_.channels = u16(at + 2);
@@ -132,8 +131,9 @@ class WavParser {
 
   std::uint16_t extensible_code(std::uint64_t at, std::uint64_t nbytes) {
     if (nbytes < 40 || std::memcmp(bytes(at + 26, 14), kGuidTail, sizeof kGuidTail) != 0) {
-      throw unsupported(at, "the wave's format is extensible with an unknown GUID, expected that of "
-                            "PCM or float");
+      throw unsupported(at,
+                        "the wave's format is extensible with an unknown GUID, expected that of "
+                        "PCM or float");
     }
     return u16(at + 24);
   }
@@ -167,16 +167,14 @@ class WavParser {
     if (is_long_ && nbytes == kUnknown && long_nbytes_) {
       nbytes = *long_nbytes_;
     } else {
-      const bool placeholder =
-          std::find(std::begin(kStreamSizes), std::end(kStreamSizes), nbytes) !=
-          std::end(kStreamSizes);
+      const bool placeholder = std::find(std::begin(kStreamSizes), std::end(kStreamSizes),
+                                         nbytes) != std::end(kStreamSizes);
       header_.unbounded =
           placeholder || (nbytes == 0 && (riff_nbytes_ == 0 || riff_nbytes_ == kUnknown));
     }
     header_.truncated = !header_.unbounded && nbytes > left;
     header_.data_offset = at;
-    header_.frames =
-        (header_.unbounded ? left : std::min(nbytes, left)) / header_.frame_nbytes;
+    header_.frames = (header_.unbounded ? left : std::min(nbytes, left)) / header_.frame_nbytes;
   }
 
   const ByteSource& source_;

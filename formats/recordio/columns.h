@@ -94,7 +94,8 @@ class ValueColumn : public Column {
   std::vector<std::uint32_t> widths_;
 };
 
-// Nothing per record while integers count up by one; else 8 bytes, and the text where they are text.
+// Nothing per record while integers count up by one; else 8 bytes, and the text where they are
+// text.
 class KeyColumn {
  public:
   void append(std::int64_t key);

@@ -92,7 +92,8 @@ OpenDataset::OpenDataset(const std::vector<std::string>& arguments, std::uint64_
   fetcher_ = std::make_unique<Fetcher>(loaded_->cache, loaded_->verified);
   for (const Split& split : loaded_->dataset.splits) {
     for (const NamedArray& array : split.arrays) {
-      files_.push_back({split.name + "/" + array.name + ".npy", std::make_unique<NpyFile>(array, 64)});
+      files_.push_back(
+          {split.name + "/" + array.name + ".npy", std::make_unique<NpyFile>(array, 64)});
     }
   }
 }

@@ -3,13 +3,14 @@
 // What the golden files of tests/data/kaldi do not show: places in messages, guesses, hostile
 // headers, random damage.
 
+#include "formats/kaldi/kaldi.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "formats/bytes/inflate.h"
 #include "formats/kaldi/ark.h"
-#include "formats/kaldi/kaldi.h"
 #include "formats/kaldi/location.h"
 #include "formats/kaldi/text.h"
 #include "tests/formats/records.h"
@@ -66,11 +67,16 @@ void decode_all(const ObjectIndex& index) {
 
 TEST(Kaldi, GuessesWhatFourByteNumbersAre) {
   const std::pair<const char*, ObjectKind> tables[] = {
-      {"ali.ark", ObjectKind::kInt32Vector},       {"int.ark", ObjectKind::kInt32},
-      {"float.ark", ObjectKind::kFloat},           {"int_vecvec.ark", ObjectKind::kInt32Vectors},
-      {"int_pairs.ark", ObjectKind::kInt32Pairs},  {"float_pairs.ark", ObjectKind::kFloatPairs},
-      {"post.ark", ObjectKind::kPosterior},        {"double.ark", ObjectKind::kDouble},
-      {"bool.ark", ObjectKind::kBool},             {"ivec_empty.ark", ObjectKind::kInt32Vector}};
+      {"ali.ark", ObjectKind::kInt32Vector},
+      {"int.ark", ObjectKind::kInt32},
+      {"float.ark", ObjectKind::kFloat},
+      {"int_vecvec.ark", ObjectKind::kInt32Vectors},
+      {"int_pairs.ark", ObjectKind::kInt32Pairs},
+      {"float_pairs.ark", ObjectKind::kFloatPairs},
+      {"post.ark", ObjectKind::kPosterior},
+      {"double.ark", ObjectKind::kDouble},
+      {"bool.ark", ObjectKind::kBool},
+      {"ivec_empty.ark", ObjectKind::kInt32Vector}};
   for (const auto& [name, kind] : tables) {
     const ObjectIndex index = read(read_file(table(name)));
     ASSERT_FALSE(index.objects.empty()) << name;
@@ -105,7 +111,10 @@ TEST(Kaldi, NamesFileAndByte) {
 }
 
 TEST(Kaldi, SplitsAtTheSixBlanksOnly) {
-  EXPECT_EQ(join_words("a\t b\v\f\rc\xc2\xa0" "d \xe3\x80\x80"), "a b c\xc2\xa0" "d \xe3\x80\x80");
+  EXPECT_EQ(join_words("a\t b\v\f\rc\xc2\xa0"
+                       "d \xe3\x80\x80"),
+            "a b c\xc2\xa0"
+            "d \xe3\x80\x80");
 }
 
 TEST(Kaldi, TakesLocationsApart) {
@@ -129,8 +138,8 @@ TEST(Kaldi, ClampsRangesAsKaldiDoes) {
   EXPECT_EQ(parse_range("5:12", matrix, why)->rows, 5U);
   EXPECT_EQ(parse_range(" +1:2, 3:3", matrix, why)->first_col, 3U);
   EXPECT_EQ(parse_range(":,1:2", matrix, why)->cols, 2U);
-  for (const char* text : {"5:13", "10:10", "3", "3:", ":3", "2:1", "-1:2", "0:3,0:4", "0:3,",
-                           "0x1:2", "1:2 "}) {
+  for (const char* text :
+       {"5:13", "10:10", "3", "3:", ":3", "2:1", "-1:2", "0:3,0:4", "0:3,", "0x1:2", "1:2 "}) {
     EXPECT_FALSE(parse_range(text, matrix, why)) << text;
   }
 }
