@@ -173,7 +173,7 @@ std::string parse_number_text(std::string_view option, const std::string& text) 
 
 std::uint64_t parse_header_align(std::string_view option, std::string_view text) {
   constexpr std::uint64_t kLeast = 64;  // numpy's own
-  constexpr std::uint64_t kMost = 64 * 1024;
+  constexpr std::uint64_t kMost = 65536;
   const std::uint64_t nbytes = parse_nbytes(option, text);
   if (!std::has_single_bit(nbytes) || nbytes < kLeast || nbytes > kMost) {
     refuse(option, text, "a power of two from 64 to 64K");

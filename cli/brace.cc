@@ -168,7 +168,8 @@ std::vector<std::string> expand_group(std::string_view body) {
     }
     std::vector<std::string> literal = expand_pairs(body);
     for (std::string& text : literal) {
-      text = "{" + text + "}";
+      text.insert(text.begin(), '{');
+      text.push_back('}');
     }
     return literal;
   }

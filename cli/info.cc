@@ -85,14 +85,14 @@ Value array_value(const NamedArray& named) {
     sources.push_back(Value{source->name()});
   }
   Dict array;
-  array.emplace_back("name", Value{named.name});
-  array.emplace_back("dtype", Value{named.array->dtype().text()});
-  array.emplace_back("shape", Value{std::move(shape)});
-  array.emplace_back("records", Value{named.records});
-  array.emplace_back("nbytes", Value{named.array->nbytes()});
-  array.emplace_back("storage", Value{named.array->storage()});
-  array.emplace_back("format", Value{named.format});
-  array.emplace_back("sources", Value{std::move(sources)});
+  array.push_back({"name", Value{named.name}});
+  array.push_back({"dtype", Value{named.array->dtype().text()}});
+  array.push_back({"shape", Value{std::move(shape)}});
+  array.push_back({"records", Value{named.records}});
+  array.push_back({"nbytes", Value{named.array->nbytes()}});
+  array.push_back({"storage", Value{named.array->storage()}});
+  array.push_back({"format", Value{named.format}});
+  array.push_back({"sources", Value{std::move(sources)}});
   return Value{std::move(array)};
 }
 
@@ -135,14 +135,14 @@ std::string info_json(const Dataset& dataset) {
       arrays.push_back(array_value(array));
     }
     Dict about;
-    about.emplace_back("name", Value{split.name});
-    about.emplace_back("records", split.records ? Value{split.records->size()} : Value{});
-    about.emplace_back("arrays", Value{std::move(arrays)});
+    about.push_back({"name", Value{split.name}});
+    about.push_back({"records", split.records ? Value{split.records->size()} : Value{}});
+    about.push_back({"arrays", Value{std::move(arrays)}});
     splits.push_back(Value{std::move(about)});
   }
   Dict all;
-  all.emplace_back("splits", Value{std::move(splits)});
-  all.emplace_back("attrs", Value{dataset.attributes});
+  all.push_back({"splits", Value{std::move(splits)}});
+  all.push_back({"attrs", Value{dataset.attributes}});
   return print_json(Value{std::move(all)});
 }
 

@@ -2,6 +2,7 @@
 //
 // npyfs: ML data sets as .npy files.
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -23,7 +24,10 @@ constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
 int print_to_stdout(const std::string& text) {
-  return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? kFailed : 0;
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    throw system_error("standard output", "write", errno);
+  }
+  return 0;
 }
 
 int run(const std::vector<std::string>& arguments) {

@@ -80,9 +80,7 @@ void apply_one(CommandLine& command_line, const std::string& text) {
     command_line.sources.push_back(value);
   } else if (name == "fsname" && has_value) {
     command_line.device = value;
-  } else if (name == "max_read" && has_value) {
-    command_line.fuse_options.push_back(text);
-  } else if (contains(kPassedFlags, name) && !has_value) {
+  } else if (has_value ? name == "max_read" : contains(kPassedFlags, name)) {
     command_line.fuse_options.push_back(text);
   } else if (!is_dropped(name)) {
     refuse(name);

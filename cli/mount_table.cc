@@ -77,9 +77,14 @@ std::optional<MountEntry> find_mount(const std::vector<MountEntry>& table, std::
 }
 
 std::string absolute_path(const std::string& path) {
-  if (const auto whole = resolve(path)) {
-    return whole.get();
+  const auto whole = resolve(path);
+  if (!whole) {
+    throw system_error(path, "find", errno);
   }
+  return whole.get();
+}
+
+std::string absolute_mountpoint(const std::string& path) {
   std::string_view trimmed = path;
   while (trimmed.size() > 1 && trimmed.ends_with('/')) {
     trimmed.remove_suffix(1);
@@ -89,6 +94,9 @@ std::string absolute_path(const std::string& path) {
                            : slash == 0                    ? "/"
                                                            : trimmed.substr(0, slash));
   const std::string_view name = trimmed.substr(slash + 1);  // npos + 1 is 0
+  if (name.empty() || name == "." || name == "..") {        // not a name: it must be looked into
+    return absolute_path(path);
+  }
   const auto above = resolve(parent);
   if (!above) {
     throw system_error(path, "find", errno);

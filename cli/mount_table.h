@@ -25,9 +25,12 @@ std::vector<MountEntry> read_mount_table();
 // The uppermost mount at exactly `path` (absolute, without links).
 std::optional<MountEntry> find_mount(const std::vector<MountEntry>& table, std::string_view path);
 
-// `path` absolute and without links in all parts but the last: that may be a dead mount, which
-// cannot be looked into. Throws kNotFound where a folder above it does not exist.
+// `path` absolute and without links. Throws as realpath(3) fails.
 std::string absolute_path(const std::string& path);
+
+// The same, but the last part is left as it is and not looked into: that may be a mount whose
+// server is dead or hangs. Throws kNotFound where a folder above it does not exist.
+std::string absolute_mountpoint(const std::string& path);
 
 // Whether `path` is `folder` or lies below it.
 bool lies_below(std::string_view path, std::string_view folder);

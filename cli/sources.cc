@@ -71,6 +71,7 @@ std::vector<OpenedSource> open_sources(const std::vector<std::string>& arguments
                                        OpenContext& context) {
   raise_open_file_limit();
   std::vector<SourceSpec> specs;
+  specs.reserve(arguments.size());
   for (const std::string& argument : arguments) {
     specs.push_back(parse_source(argument));
   }

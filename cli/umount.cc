@@ -104,9 +104,15 @@ std::pair<int, std::string> run_fusermount(const std::string& mountpoint) {
                   by));
 }
 
-// Throws where `mountpoint` is not that of an npyfs.
-void require_npyfs(const std::string& shown, const std::string& mountpoint) {
-  const std::optional<MountEntry> entry = find_mount(read_mount_table(), mountpoint);
+// The absolute path of the npyfs mount that is called `shown`. Throws where it is none.
+std::string find_npyfs(const std::string& shown) {
+  const std::vector<MountEntry> table = read_mount_table();
+  std::string mountpoint = absolute_mountpoint(shown);
+  std::optional<MountEntry> entry = find_mount(table, mountpoint);
+  if (!entry) {  // perhaps a link to it
+    mountpoint = absolute_path(shown);
+    entry = find_mount(table, mountpoint);
+  }
   if (!entry) {
     throw file_error(ErrorKind::kNotFound, shown, "is not a mountpoint, nothing is mounted there");
   }
@@ -115,11 +121,11 @@ void require_npyfs(const std::string& shown, const std::string& mountpoint) {
         ErrorKind::kNotFound, shown,
         fmt::format("is not an npyfs mount but {}; use umount(8) for it", printable(entry->type)));
   }
+  return mountpoint;
 }
 
 void unmount(const std::string& shown) {
-  const std::string mountpoint = absolute_path(shown);
-  require_npyfs(shown, mountpoint);
+  const std::string mountpoint = find_npyfs(shown);
   if (::geteuid() == 0) {
     if (::umount2(mountpoint.c_str(), UMOUNT_NOFOLLOW) == 0) {
       return;

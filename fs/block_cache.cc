@@ -2,6 +2,7 @@
 
 #include "fs/block_cache.h"
 
+#include <algorithm>
 #include <list>
 #include <unordered_map>
 
@@ -49,12 +50,17 @@ constexpr std::uint64_t kBlockOverheadNbytes = 256;
 struct BlockCache::Impl {
   Impl(std::uint64_t capacity, VerifiedRecords& v) : capacity_nbytes(capacity), verified(v) {}
 
-  struct Entry {
-    std::shared_ptr<const Block> block;  // null while it is being decoded, and after a failure
+  // One decoding and its outcome. Whoever waits for it holds it, so that the block reaches all of
+  // them even where the cache has no room to keep it.
+  struct Flight {
+    std::shared_ptr<const Block> block;
     std::exception_ptr failure;
+    bool done = false;
+  };
+  struct Entry {
+    std::shared_ptr<Flight> flight;
     std::uint64_t nbytes = 0;
     std::list<Key>::iterator used;
-    bool loading = true;
   };
 
   std::shared_ptr<const Block> decode(const Key& key) {
@@ -64,6 +70,10 @@ struct BlockCache::Impl {
     Decoding context(*block, verified);
     key.chunks->decode(key.chunk, block->bytes, context);
     watch.check_unchanged();
+    block->sources = watch.read();
+    std::sort(block->sources.begin(), block->sources.end());
+    block->sources.erase(std::unique(block->sources.begin(), block->sources.end()),
+                         block->sources.end());
     return block;
   }
 
@@ -71,12 +81,13 @@ struct BlockCache::Impl {
     const MutexLock lock(mutex);
     Entry& entry = entries.at(key);
     entry.nbytes = block->bytes.size() + kBlockOverheadNbytes;
-    entry.block = std::move(block);
-    entry.loading = false;
+    entry.flight->block = std::move(block);
+    entry.flight->done = true;
     recent.push_front(key);
     entry.used = recent.begin();
     held_nbytes += entry.nbytes;
-    while (held_nbytes > capacity_nbytes && !recent.empty()) {
+    // The newest stays, however large: it is about to be asked for again, page by page.
+    while (held_nbytes > capacity_nbytes && recent.size() > 1) {
       const auto oldest = entries.find(recent.back());
       held_nbytes -= oldest->second.nbytes;
       entries.erase(oldest);
@@ -88,15 +99,19 @@ struct BlockCache::Impl {
   // Damage is remembered, since the kernel asks again page by page; what may pass is tried again.
   void fail(const Key& key, const std::exception_ptr& why, bool for_good) {
     const MutexLock lock(mutex);
-    if (for_good) {
-      Entry& entry = entries.at(key);
-      entry.failure = why;
-      entry.loading = false;
+    const auto at = entries.find(key);
+    at->second.flight->failure = why;
+    at->second.flight->done = true;
+    if (for_good && failures < kMostFailures) {
+      ++failures;
     } else {
-      entries.erase(key);
+      entries.erase(at);
     }
     decoded.notify_all();
   }
+
+  // Beyond this many a failure is found again each time rather than remembered.
+  static constexpr std::uint64_t kMostFailures = 10'000;
 
   const std::uint64_t capacity_nbytes;
   VerifiedRecords& verified;
@@ -105,6 +120,7 @@ struct BlockCache::Impl {
   std::unordered_map<Key, Entry, KeyHash> entries GUARDED_BY(mutex);
   std::list<Key> recent GUARDED_BY(mutex);  // of the entries with a block, newest first
   std::uint64_t held_nbytes GUARDED_BY(mutex) = 0;
+  std::uint64_t failures GUARDED_BY(mutex) = 0;
 };
 
 BlockCache::BlockCache(std::uint64_t capacity_nbytes, VerifiedRecords& verified)
@@ -112,26 +128,34 @@ BlockCache::BlockCache(std::uint64_t capacity_nbytes, VerifiedRecords& verified)
 
 BlockCache::~BlockCache() = default;
 
-std::shared_ptr<const Block> BlockCache::get(const ChunkSource& chunks, std::uint64_t chunk) {
-  const Key key{&chunks, chunk};
-  {
-    const MutexLock lock(impl_->mutex);
-    for (;;) {
-      const auto [at, is_new] = impl_->entries.try_emplace(key);
-      if (is_new) {
-        break;
-      }
-      Impl::Entry& entry = at->second;
-      if (entry.block != nullptr) {
-        impl_->recent.splice(impl_->recent.begin(), impl_->recent, entry.used);
-        return entry.block;
-      }
-      if (!entry.loading) {
-        std::rethrow_exception(entry.failure);
-      }
-      impl_->decoded.wait(impl_->mutex);
-    }
+std::shared_ptr<const Block> BlockCache::find_or_wait(const ChunkSource& chunks,
+                                                      std::uint64_t chunk) {
+  const MutexLock lock(impl_->mutex);
+  const auto [at, is_new] = impl_->entries.try_emplace(Key{&chunks, chunk});
+  if (is_new) {
+    at->second.flight = std::make_shared<Impl::Flight>();
+    return nullptr;
   }
+  const std::shared_ptr<Impl::Flight> flight = at->second.flight;
+  if (flight->block != nullptr) {
+    impl_->recent.splice(impl_->recent.begin(), impl_->recent, at->second.used);
+    return flight->block;
+  }
+  while (!flight->done) {
+    impl_->decoded.wait(impl_->mutex);
+  }
+  if (flight->failure != nullptr) {
+    std::rethrow_exception(flight->failure);
+  }
+  return flight->block;
+}
+
+std::shared_ptr<const Block> BlockCache::get(const ChunkSource& chunks, std::uint64_t chunk) {
+  if (auto block = find_or_wait(chunks, chunk)) {
+    block->require_unchanged();
+    return block;
+  }
+  const Key key{&chunks, chunk};
   try {
     auto block = impl_->decode(key);
     impl_->finish(key, block);

@@ -15,14 +15,17 @@ class VerifiedRecords;
 
 class BlockCache : public ChunkCache {
  public:
-  // Holds at most `capacity_nbytes` of decoded bytes besides what readers hold just now. `verified`
-  // answers the decoders' require_intact and must outlive the cache.
+  // Holds at most `capacity_nbytes` of decoded bytes, or one block, besides what readers hold just
+  // now. `verified` answers the decoders' require_intact and must outlive the cache.
   BlockCache(std::uint64_t capacity_nbytes, VerifiedRecords& verified);
   ~BlockCache() override;
 
   std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override;
 
  private:
+  // Null: the caller is to decode it.
+  std::shared_ptr<const Block> find_or_wait(const ChunkSource& chunks, std::uint64_t chunk);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

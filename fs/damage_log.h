@@ -23,7 +23,7 @@ class DamageLog {
 
  private:
   // A disk that dies under a big data set must not fill the memory with its lines.
-  static constexpr std::size_t kMost = 100'000;
+  static constexpr std::size_t kMost = 10'000;
 
   mutable Mutex mutex_;
   std::set<std::string> seen_ GUARDED_BY(mutex_);

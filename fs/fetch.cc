@@ -16,7 +16,7 @@ constexpr std::uint64_t kMergeGap = 4096;
 constexpr std::uint64_t kMostRunNbytes = std::uint64_t{1} << 20;
 // A record up to this size is read whole with the part that was asked for, to be verified in the
 // same buffer; a larger one is verified on its own first.
-constexpr std::uint64_t kMostWidenNbytes = 256 * 1024;
+constexpr std::uint64_t kMostWidenNbytes = std::uint64_t{256} << 10;
 
 void fill(std::byte* out, const Piece& piece) {
   const std::size_t period = piece.pattern_nbytes;
@@ -61,7 +61,7 @@ bool continues_run(const Piece& before, const Piece& next, std::uint64_t run_beg
 
 std::byte* Scratch::take(std::size_t nbytes) {
   if (buffers_.empty() || buffers_.back().capacity - buffers_.back().used < nbytes) {
-    constexpr std::size_t kSmallest = 256 * 1024;
+    constexpr std::size_t kSmallest = std::size_t{256} << 10;
     const std::size_t capacity = std::max(nbytes, kSmallest);
     buffers_.push_back({std::make_unique_for_overwrite<std::byte[]>(capacity), capacity, 0});
   }
@@ -87,34 +87,44 @@ void Scratch::clear() {
 }
 
 void Gathered::clear() {
+  plan_.clear();
   parts_.clear();
   pinned_.clear();
   scratch_.clear();
   window_.clear();
 }
 
-void Fetcher::fetch(const Plan& plan, Gathered& out) const {
+void Fetcher::read(ByteRange range, const PlanRead& plan_read, Gathered& out) const {
   out.clear();
   const SourceWatch watch;
-  const std::vector<Piece>& pieces = plan.pieces();
-  // Few pieces are handed over where they lie; many are copied into one.
-  const bool copy = pieces.size() > kMostParts;
-  std::byte* to = nullptr;
-  if (copy) {
-    const std::uint64_t nbytes = plan.nbytes();
-    to = out.scratch_.take(nbytes);
-    out.parts_.push_back({to, nbytes});
-  }
-  const auto give = [&](const std::byte* bytes, std::uint64_t nbytes) {
-    if (copy) {
-      std::memcpy(to, bytes, nbytes);
-    } else {
-      out.parts_.push_back({const_cast<std::byte*>(bytes), nbytes});
+  Plan& plan = out.plan_;
+  plan_read(range, plan);
+  if (!plan.full() && plan.pieces().size() <= kMostParts) {
+    hand_over(plan.pieces(), out);
+  } else {
+    std::byte* const begin = out.scratch_.take(range.nbytes());
+    std::byte* to = begin;
+    for (std::uint64_t planned = plan.nbytes(); planned > 0; planned = plan.nbytes()) {
+      copy(plan.pieces(), to, out);
+      to += planned;
+      range.begin += planned;
+      plan.clear();
+      if (!range.empty()) {
+        plan_read(range, plan);
+      }
     }
+    out.parts_.push_back({begin, static_cast<std::size_t>(to - begin)});
+  }
+  watch.check_unchanged();
+}
+
+// Few pieces are handed over where they lie.
+void Fetcher::hand_over(const std::vector<Piece>& pieces, Gathered& out) const {
+  const auto give = [&](const std::byte* bytes, std::uint64_t nbytes) {
+    out.parts_.push_back({const_cast<std::byte*>(bytes), nbytes});
   };
-  for (std::size_t i = 0; i < pieces.size();) {
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
     const Piece& piece = pieces[i];
-    std::size_t next = i + 1;
     switch (piece.kind) {
       case Piece::Kind::kDamaged:
         throw Error(*piece.error);
@@ -122,49 +132,77 @@ void Fetcher::fetch(const Plan& plan, Gathered& out) const {
         give(piece.memory, piece.nbytes);
         break;
       case Piece::Kind::kFill: {
-        std::byte* filled = copy ? to : out.scratch_.take(piece.nbytes);
+        std::byte* filled = out.scratch_.take(piece.nbytes);
         fill(filled, piece);
-        if (!copy) {
-          give(filled, piece.nbytes);
-        }
+        give(filled, piece.nbytes);
         break;
       }
       case Piece::Kind::kChunk: {
         std::shared_ptr<const Block> block = cache_.get(*piece.chunks, piece.chunk);
         block->require_good({piece.offset, piece.offset + piece.nbytes});
         give(block->bytes.data() + piece.offset, piece.nbytes);
-        if (!copy) {
-          out.pinned_.push_back(std::move(block));
+        out.pinned_.push_back(std::move(block));
+        break;
+      }
+      case Piece::Kind::kExtent: {
+        const Run run = read_run(pieces, i, out.scratch_);
+        for (; i < run.end; ++i) {
+          give(run.at(pieces[i]), pieces[i].nbytes);
         }
+        --i;
         break;
       }
-      case Piece::Kind::kExtent:
-        next = read_run(pieces, i, to, out);
-        break;
     }
-    if (copy) {
-      for (; i < next; ++i) {
-        to += pieces[i].nbytes;
-      }
-    }
-    i = next;
   }
-  watch.check_unchanged();
 }
 
-// Reads the extents from `first` on that lie close together in one source; returns the piece behind
-// them. With `copy_to` they are copied there, else handed over.
-std::size_t Fetcher::read_run(const std::vector<Piece>& pieces, std::size_t first,
-                              std::byte* copy_to, Gathered& out) const {
+// Many pieces are copied one behind the other.
+void Fetcher::copy(const std::vector<Piece>& pieces, std::byte* to, Gathered& out) const {
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    switch (piece.kind) {
+      case Piece::Kind::kDamaged:
+        throw Error(*piece.error);
+      case Piece::Kind::kMemory:
+        std::memcpy(to, piece.memory, piece.nbytes);
+        to += piece.nbytes;
+        break;
+      case Piece::Kind::kFill:
+        fill(to, piece);
+        to += piece.nbytes;
+        break;
+      case Piece::Kind::kChunk: {
+        const std::shared_ptr<const Block> block = cache_.get(*piece.chunks, piece.chunk);
+        block->require_good({piece.offset, piece.offset + piece.nbytes});
+        std::memcpy(to, block->bytes.data() + piece.offset, piece.nbytes);
+        to += piece.nbytes;
+        break;
+      }
+      case Piece::Kind::kExtent: {
+        out.window_.clear();
+        const Run run = read_run(pieces, i, out.window_);
+        for (; i < run.end; ++i) {
+          std::memcpy(to, run.at(pieces[i]), pieces[i].nbytes);
+          to += pieces[i].nbytes;
+        }
+        --i;
+        break;
+      }
+    }
+  }
+}
+
+Fetcher::Run Fetcher::read_run(const std::vector<Piece>& pieces, std::size_t first,
+                               Scratch& scratch) const {
   const ByteSource& source = *pieces[first].source;
   ByteRange window{pieces[first].offset, pieces[first].offset + pieces[first].nbytes};
-  std::size_t last = first + 1;
-  while (last < pieces.size() && continues_run(pieces[last - 1], pieces[last], window.begin)) {
-    window.end = pieces[last].offset + pieces[last].nbytes;
-    ++last;
+  std::size_t end = first + 1;
+  while (end < pieces.size() && continues_run(pieces[end - 1], pieces[end], window.begin)) {
+    window.end = pieces[end].offset + pieces[end].nbytes;
+    ++end;
   }
   bool intact = true;
-  for (std::size_t i = first; i < last; ++i) {
+  for (std::size_t i = first; i < end; ++i) {
     const Guard& guard = pieces[i].guard;
     if (!verified_.known_intact(guard)) {
       intact = false;
@@ -172,26 +210,12 @@ std::size_t Fetcher::read_run(const std::vector<Piece>& pieces, std::size_t firs
       widen(window, source, guard, guard.first + guard.count - 1);
     }
   }
-  Scratch& scratch = copy_to != nullptr ? out.window_ : out.scratch_;
-  if (copy_to != nullptr) {
-    scratch.clear();
-  }
   const std::span<std::byte> bytes(scratch.take(window.nbytes()), window.nbytes());
   source.read_at(window.begin, bytes);
-  for (std::size_t i = first; i < last; ++i) {
-    const Piece& piece = pieces[i];
-    if (!intact) {
-      verified_.require_intact(piece.guard, {&source, window.begin, bytes});
-    }
-    std::byte* at = bytes.data() + (piece.offset - window.begin);
-    if (copy_to != nullptr) {
-      std::memcpy(copy_to, at, piece.nbytes);
-      copy_to += piece.nbytes;
-    } else {
-      out.parts_.push_back({at, piece.nbytes});
-    }
+  for (std::size_t i = first; !intact && i < end; ++i) {
+    verified_.require_intact(pieces[i].guard, {&source, window.begin, bytes});
   }
-  return last;
+  return {end, bytes.data(), window.begin};
 }
 
 }  // namespace npyfs

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,31 +41,46 @@ class Scratch {
 class Gathered {
  public:
   const std::vector<iovec>& parts() const { return parts_; }
+  // Lets go of all bytes; memory of a usual size is kept.
   void clear();
 
  private:
   friend class Fetcher;
+  Plan plan_;
   std::vector<iovec> parts_;
   std::vector<std::shared_ptr<const Block>> pinned_;
   Scratch scratch_;
   Scratch window_;
 };
 
+// Appends the pieces of a range of a file, or, once the plan is full, of its beginning; nothing
+// behind the end of the file.
+using PlanRead = std::function<void(ByteRange range, Plan& plan)>;
+
 // Any thread; stateless but for what it refers to.
 class Fetcher {
  public:
   Fetcher(ChunkCache& cache, VerifiedRecords& verified) : cache_(cache), verified_(verified) {}
 
-  // Fills `out` (cleared first) with all bytes of `plan`, at most kMostParts parts, or throws. The
-  // sources they came from had not changed when the last of them was read.
-  void fetch(const Plan& plan, Gathered& out) const;
+  // Fills `out` (cleared first) with all bytes of `range` that there are, in at most kMostParts
+  // parts, or throws. The sources they came from had not changed when the last of them was read.
+  void read(ByteRange range, const PlanRead& plan_read, Gathered& out) const;
 
   // writev takes 1024 parts; far fewer are cheaper to copy together than to hand over one by one.
   static constexpr std::size_t kMostParts = 64;
 
  private:
-  std::size_t read_run(const std::vector<Piece>& pieces, std::size_t first, std::byte* copy_to,
-                       Gathered& out) const;
+  void hand_over(const std::vector<Piece>& pieces, Gathered& out) const;
+  void copy(const std::vector<Piece>& pieces, std::byte* to, Gathered& out) const;
+  // What has been read of the extents from one on that lie close together in one source.
+  struct Run {
+    std::size_t end = 0;  // the piece behind them
+    const std::byte* bytes = nullptr;
+    std::uint64_t offset = 0;  // of `bytes` in the source
+
+    const std::byte* at(const Piece& piece) const { return bytes + (piece.offset - offset); }
+  };
+  Run read_run(const std::vector<Piece>& pieces, std::size_t first, Scratch& scratch) const;
 
   ChunkCache& cache_;
   VerifiedRecords& verified_;

@@ -25,28 +25,40 @@ constexpr std::uint32_t kBlockNbytes = 128 * 1024;  // what cp and cat read at a
 
 MountedFs& fs_of(fuse_req_t req) { return *static_cast<MountedFs*>(fuse_req_userdata(req)); }
 
-// Runs one operation and sees to it that it is answered once, whatever is thrown. Every error is
-// logged here and nowhere else.
+// The errno for the exception being handled. Every error is logged here and nowhere else. Nothing
+// may be thrown from here: the caller is C.
+int report(MountedFs& fs, fuse_ino_t ino, const char* verb) noexcept {
+  int answer = EIO;
+  try {
+    try {
+      throw;
+    } catch (const Error& error) {
+      answer = error.to_errno();
+      if (error.kind() == ErrorKind::kChanged) {
+        fs.on_source_changed();
+      }
+      fs.damage.note(fs.tree.path(ino), error.what());
+    } catch (const std::bad_alloc&) {
+      answer = ENOMEM;
+      throw;
+    } catch (const std::exception& error) {
+      log_error(fmt::format("{}: cannot {}: {}", fs.tree.path(ino), verb, error.what()));
+    }
+  } catch (...) {
+    // Not even a line can be written; the reader still gets its answer.
+  }
+  return answer;
+}
+
+// Runs one operation and sees to it that it is answered once, whatever is thrown.
 template <typename Operation>
 void guard(fuse_req_t req, fuse_ino_t ino, const char* verb, Operation&& operation) {
   MountedFs& fs = fs_of(req);
-  int answer = EIO;
   try {
     operation(fs);
-    return;
-  } catch (const Error& error) {
-    answer = error.to_errno();
-    fs.damage.note(fs.tree.path(ino), error.what());
-    if (error.kind() == ErrorKind::kChanged) {
-      fs.on_source_changed();
-    }
-  } catch (const std::bad_alloc&) {
-    answer = ENOMEM;
-    log_error(fmt::format("{}: cannot {}: out of memory", fs.tree.path(ino), verb));
-  } catch (const std::exception& error) {
-    log_error(fmt::format("{}: cannot {}: {}", fs.tree.path(ino), verb, error.what()));
+  } catch (...) {
+    fuse_reply_err(req, report(fs, ino, verb));
   }
-  fuse_reply_err(req, answer);
 }
 
 template <typename Text>
@@ -162,31 +174,46 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
       file->direct_io = 1;
       file->fh = reinterpret_cast<std::uint64_t>(text.get());
       if (fuse_reply_open(req, file) == 0) {
-        text.release();  // on_release takes it back
+        static_cast<void>(text.release());  // on_release takes it back
       }
       return;
+    }
+    if (target.node->npy != nullptr) {
+      // What the kernel has cached of it is answered without asking us.
+      target.node->npy->check_unchanged();
     }
     file->keep_cache = 1;
     fuse_reply_open(req, file);
   });
 }
 
+// What on_open put into the handle; null for files that need none.
+std::string* text_of(const fuse_file_info& file) {
+  return reinterpret_cast<std::string*>(file.fh);  // NOLINT(performance-no-int-to-ptr): FUSE's way
+}
+
 void on_release(fuse_req_t req, fuse_ino_t /*ino*/, fuse_file_info* file) {
-  const std::unique_ptr<std::string> text(reinterpret_cast<std::string*>(file->fh));
+  const std::unique_ptr<std::string> text(text_of(*file));
   fuse_reply_err(req, 0);
 }
 
-void plan_file(const Target& target, std::uint64_t offset, std::uint64_t nbytes, Plan& plan) {
-  if (target.is_record) {
+void require_unchanged(const Target& target) {
+  if (target.node->records != nullptr) {
     target.node->records->require_unchanged();
-    target.node->records->plan_read(target.record_file, {offset, offset + nbytes}, plan);
   } else if (target.node->npy != nullptr) {
     target.node->npy->require_unchanged();
-    target.node->npy->plan_read(offset, nbytes, plan);
+  }
+}
+
+void plan_file(const Target& target, ByteRange range, Plan& plan) {
+  if (target.is_record) {
+    target.node->records->plan_read(target.record_file, range, plan);
+  } else if (target.node->npy != nullptr) {
+    target.node->npy->plan_read(range.begin, range.nbytes(), plan);
   } else {
     const std::string& bytes = target.node->bytes;
-    const std::uint64_t begin = std::min<std::uint64_t>(offset, bytes.size());
-    const std::uint64_t n = std::min<std::uint64_t>(nbytes, bytes.size() - begin);
+    const std::uint64_t begin = std::min<std::uint64_t>(range.begin, bytes.size());
+    const std::uint64_t n = std::min<std::uint64_t>(range.nbytes(), bytes.size() - begin);
     plan.add_memory(std::as_bytes(std::span(bytes)).data() + begin, n);
   }
 }
@@ -196,19 +223,20 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
   guard(req, ino, "read", [&](MountedFs& fs) {
     trace([&] { return fmt::format("read {} {}+{}", fs.tree.path(ino), offset, nbytes); });
     const auto begin = static_cast<std::uint64_t>(offset);
-    if (file->fh != 0) {
-      const auto& text = *reinterpret_cast<const std::string*>(file->fh);
-      const std::size_t at = std::min<std::uint64_t>(begin, text.size());
-      fuse_reply_buf(req, text.data() + at, std::min(nbytes, text.size() - at));
+    if (const std::string* text = text_of(*file)) {
+      const std::size_t at = std::min<std::uint64_t>(begin, text->size());
+      fuse_reply_buf(req, text->data() + at, std::min(nbytes, text->size() - at));
       return;
     }
-    thread_local Plan plan;
     thread_local Gathered gathered;
-    plan.clear();
-    plan_file(target_of(fs, ino), begin, nbytes, plan);
-    fs.fetcher.fetch(plan, gathered);
+    const Target target = target_of(fs, ino);
+    require_unchanged(target);
+    fs.fetcher.read(
+        {begin, begin + nbytes},
+        [&](ByteRange range, Plan& plan) { plan_file(target, range, plan); }, gathered);
     const auto& parts = gathered.parts();
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
+    gathered.clear();
   });
 }
 

@@ -3,6 +3,7 @@
 #include "fs/npy_file.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "formats/bytes/npy_header.h"
 
@@ -11,9 +12,7 @@ namespace npyfs {
 NpyFile::NpyFile(NamedArray array, std::uint64_t header_align)
     : array_(std::move(array)),
       header_(print_npy_header(array_.array->dtype(), array_.array->shape(), false, header_align)) {
-  for (const SourcePtr& source : array_.sources) {
-    mtime_ns_ = std::max(mtime_ns_, source->mtime_ns());
-  }
+  mtime_ns_ = newest_mtime_ns(array_.sources);
 }
 
 void NpyFile::plan_read(std::uint64_t offset, std::uint64_t nbytes, Plan& plan) const {
@@ -30,14 +29,18 @@ void NpyFile::plan_read(std::uint64_t offset, std::uint64_t nbytes, Plan& plan) 
   }
 }
 
-void NpyFile::require_unchanged() const {
-  if (!any_source_changed()) {
+void NpyFile::require_unchanged() const { npyfs::require_unchanged(array_.sources); }
+
+void NpyFile::check_unchanged() const {
+  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
+                       std::chrono::steady_clock::now().time_since_epoch())
+                       .count();
+  if (checked_second_.exchange(now, std::memory_order_relaxed) == now) {
+    require_unchanged();
     return;
   }
   for (const SourcePtr& source : array_.sources) {
-    if (source->changed()) {
-      source->check_unchanged();
-    }
+    source->check_unchanged();
   }
 }
 

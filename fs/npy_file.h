@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -20,16 +21,20 @@ class NpyFile {
   std::uint64_t nbytes() const { return header_.size() + array_.array->nbytes(); }
   std::int64_t mtime_ns() const { return mtime_ns_; }
 
-  // Appends the pieces of [offset, offset + nbytes) of the file, clipped at its end.
+  // Appends the pieces of [offset, offset + nbytes) of the file, clipped at its end; or, once the
+  // plan is full, of the beginning of that.
   void plan_read(std::uint64_t offset, std::uint64_t nbytes, Plan& plan) const;
 
   // Throws kChanged if one of its sources has been found changed.
   void require_unchanged() const;
+  // Looks at all its sources, but not twice within a second; throws kChanged.
+  void check_unchanged() const;
 
  private:
   NamedArray array_;
   std::string header_;
   std::int64_t mtime_ns_ = 0;
+  mutable std::atomic<std::int64_t> checked_second_{-1};
 };
 
 }  // namespace npyfs

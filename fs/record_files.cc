@@ -28,14 +28,22 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return number;
 }
 
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  std::int64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
 }  // namespace
 
 RecordFiles::RecordFiles(std::shared_ptr<const RecordTable> table)
-    : table_(std::move(table)), sources_(table_->sources()), units_(table_->stored().size()) {
-  for (const SourcePtr& source : sources_) {
-    mtime_ns_ = std::max(mtime_ns_, source->mtime_ns());
-  }
-}
+    : table_(std::move(table)),
+      sources_(table_->sources()),
+      units_(table_->stored().size()),
+      mtime_ns_(newest_mtime_ns(sources_)) {}
 
 bool RecordFiles::exists(std::uint64_t file) const {
   const ByteColumn& column = *unit(file).bytes;
@@ -75,16 +83,7 @@ void RecordFiles::plan_read(std::uint64_t file, ByteRange range, Plan& plan) con
   }
 }
 
-void RecordFiles::require_unchanged() const {
-  if (!any_source_changed()) {
-    return;
-  }
-  for (const SourcePtr& source : sources_) {
-    if (source->changed()) {
-      source->check_unchanged();
-    }
-  }
-}
+void RecordFiles::require_unchanged() const { npyfs::require_unchanged(sources_); }
 
 std::string RecordFiles::extension(std::uint64_t file) const {
   const StoredUnit& unit = this->unit(file);
@@ -118,8 +117,7 @@ int RecordFiles::compare_keys(std::uint64_t a, std::uint64_t b) const {
 // By the text of the key, as order() has text keys; integer keys are asked for as integers.
 int RecordFiles::compare_key(std::uint64_t record, std::string_view key) const {
   if (table_->key_kind() == KeyKind::kInteger) {
-    std::int64_t number = 0;
-    std::from_chars(key.data(), key.data() + key.size(), number);
+    const std::int64_t number = parse_integer(key).value_or(0);
     const std::int64_t own = table_->int_key(record);
     return own < number ? -1 : (own > number ? 1 : 0);
   }
@@ -150,7 +148,7 @@ RecordFiles::Equal RecordFiles::equal_range(std::string_view key) const {
 
 // The name without its extension.
 std::string RecordFiles::stem(std::uint64_t record) const {
-  const std::string key = key_text(record);
+  std::string key = key_text(record);
   if (table_->key_kind() == KeyKind::kNone) {
     return key;
   }
@@ -164,19 +162,27 @@ std::string RecordFiles::stem(std::uint64_t record) const {
   return escape_name(numbered(key, static_cast<std::uint64_t>(at - begin) + 1));
 }
 
+// Whether a key "<key>~..." exists, so that numbering must look out for it.
+bool RecordFiles::any_key_numbered(const std::string& key) const {
+  if (table_->key_kind() != KeyKind::kText) {
+    return false;
+  }
+  const std::string prefix = key + "~";
+  const std::uint64_t first = equal_range(prefix).first;
+  return first < order().size() && table_->text_key(order()[first]).starts_with(prefix);
+}
+
 // "<key>~n" for the `ordinal`-th (from 1) record of that key; an n that is itself a key is skipped.
 std::string RecordFiles::numbered(const std::string& key, std::uint64_t ordinal) const {
+  if (!any_key_numbered(key)) {
+    return fmt::format("{}~{}", key, ordinal);
+  }
   std::uint64_t n = 1;
   std::string name;
   for (std::uint64_t left = ordinal - 1; left > 0;) {
     name = fmt::format("{}~{}", key, ++n);
-    if (table_->key_kind() == KeyKind::kText) {
-      const Equal taken = equal_range(name);
-      if (taken.first != taken.last) {
-        continue;
-      }
-    }
-    --left;
+    const Equal taken = equal_range(name);
+    left -= taken.first == taken.last ? 1 : 0;
   }
   return name;
 }
@@ -190,9 +196,12 @@ std::optional<std::uint64_t> RecordFiles::find(std::string_view name) const {
     if (suffix == 0 || suffix >= name.size()) {
       continue;
     }
-    for (const std::uint64_t record : find_stem(name.substr(0, name.size() - suffix))) {
+    const std::string_view stem = name.substr(0, name.size() - suffix);
+    for (const std::uint64_t record : find_stem(stem)) {
+      // The extension last: it may have to be read.
       const std::uint64_t file = record * units_ + i;
-      if (exists(file) && this->name(file) == name) {
+      if (shorten_name(this->stem(record), suffix) == stem && exists(file) &&
+          this->extension(file) == name.substr(stem.size() + 1)) {
         return file;
       }
     }
@@ -200,7 +209,7 @@ std::optional<std::uint64_t> RecordFiles::find(std::string_view name) const {
   return std::nullopt;
 }
 
-// Records that may have this stem; the caller compares the names they really have.
+// Records that may have this stem; the caller compares the stems they really have.
 std::vector<std::uint64_t> RecordFiles::find_stem(std::string_view stem) const {
   std::vector<std::uint64_t> records;
   if (table_->key_kind() == KeyKind::kNone) {
@@ -211,37 +220,59 @@ std::vector<std::uint64_t> RecordFiles::find_stem(std::string_view stem) const {
     return records;
   }
   const std::string key = unescape_name(stem);
-  find_key(key, records);
+  find_first(key, records);
   if (key != stem) {
-    find_key(stem, records);
+    find_first(stem, records);
   }
-  const std::size_t tilde = key.rfind('~');
-  if (tilde != std::string::npos && parse_number(std::string_view(key).substr(tilde + 1))) {
-    find_key(std::string_view(key).substr(0, tilde), records);
-  }
-  if (stem.size() >= kShortenedStemNbytes) {
-    for (std::uint64_t record = 0; record < table_->size(); ++record) {
-      if (escape_name(table_->text_key(record)).substr(0, kShortenedStemNbytes) ==
-          stem.substr(0, kShortenedStemNbytes)) {
-        records.push_back(record);
-      }
-    }
+  find_numbered(key, records);
+  if (table_->key_kind() == KeyKind::kText && stem.size() >= kShortenedStemNbytes) {
+    records.insert(records.end(), long_keys().begin(), long_keys().end());
   }
   return records;
 }
 
-void RecordFiles::find_key(std::string_view key, std::vector<std::uint64_t>& records) const {
-  if (table_->key_kind() == KeyKind::kInteger) {
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(key.data(), key.data() + key.size(), number);
-    if (parsed.ec != std::errc() || parsed.ptr != key.data() + key.size()) {
-      return;
-    }
+// The first record of this key.
+void RecordFiles::find_first(std::string_view key, std::vector<std::uint64_t>& records) const {
+  if (table_->key_kind() == KeyKind::kInteger && !parse_integer(key)) {
+    return;
   }
   const Equal equal = equal_range(key);
-  for (std::uint64_t i = equal.first; i < equal.last; ++i) {
-    records.push_back(order()[i]);
+  if (equal.first < equal.last) {
+    records.push_back(order()[equal.first]);
   }
+}
+
+// The later ones that "<key>~n" may mean.
+void RecordFiles::find_numbered(std::string_view key, std::vector<std::uint64_t>& records) const {
+  const std::size_t tilde = key.rfind('~');
+  if (tilde == std::string_view::npos) {
+    return;
+  }
+  const auto n = parse_number(key.substr(tilde + 1));
+  const std::string plain(key.substr(0, tilde));
+  if (!n || *n < 2 || (table_->key_kind() == KeyKind::kInteger && !parse_integer(plain))) {
+    return;
+  }
+  const Equal equal = equal_range(plain);
+  if (any_key_numbered(plain)) {
+    // Some numbers are skipped: it is one of the first n.
+    for (std::uint64_t i = equal.first; i < std::min(equal.last, equal.first + *n); ++i) {
+      records.push_back(order()[i]);
+    }
+  } else if (*n <= equal.last - equal.first) {
+    records.push_back(order()[equal.first + *n - 1]);
+  }
+}
+
+const std::vector<std::uint64_t>& RecordFiles::long_keys() const {
+  std::call_once(long_keys_found_, [this] {
+    for (std::uint64_t record = 0; record < table_->size(); ++record) {
+      if (escape_name(table_->text_key(record)).size() >= kShortenedStemNbytes) {
+        long_keys_.push_back(record);
+      }
+    }
+  });
+  return long_keys_;
 }
 
 }  // namespace npyfs

@@ -54,8 +54,11 @@ class RecordFiles {
   Equal equal_range(std::string_view key) const;
   std::string stem(std::uint64_t record) const;
   std::string numbered(const std::string& key, std::uint64_t ordinal) const;
+  bool any_key_numbered(const std::string& key) const;
   std::vector<std::uint64_t> find_stem(std::string_view stem) const;
-  void find_key(std::string_view key, std::vector<std::uint64_t>& records) const;
+  void find_first(std::string_view key, std::vector<std::uint64_t>& records) const;
+  void find_numbered(std::string_view key, std::vector<std::uint64_t>& records) const;
+  const std::vector<std::uint64_t>& long_keys() const;
 
   std::shared_ptr<const RecordTable> table_;
   std::vector<SourcePtr> sources_;
@@ -64,6 +67,9 @@ class RecordFiles {
   // Records by key, made at the first question that needs it: 8 bytes a record.
   mutable std::once_flag order_made_;
   mutable std::vector<std::uint64_t> order_;
+  // Records whose name may have been shortened; nearly always none.
+  mutable std::once_flag long_keys_found_;
+  mutable std::vector<std::uint64_t> long_keys_;
 };
 
 }  // namespace npyfs

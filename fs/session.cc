@@ -6,10 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdarg>
+#include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "fs/damage_log.h"
 #include "fs/fetch.h"
@@ -46,17 +51,15 @@ class CacheDropper {
   CacheDropper(fuse_session* session, const Tree& tree)
       : session_(session), tree_(tree), thread_([this] { run(); }) {}
 
+  // After the unmount: a thread that waits in the kernel for a page gets it only then.
   ~CacheDropper() {
-    {
-      const MutexLock lock(mutex_);
-      stop_ = true;
-    }
-    wake_.notify_all();
+    stop();
     thread_.join();
   }
   CacheDropper(const CacheDropper&) = delete;
   CacheDropper& operator=(const CacheDropper&) = delete;
 
+  // Something has changed. Any thread; does not wait.
   void wake() {
     {
       const MutexLock lock(mutex_);
@@ -65,16 +68,19 @@ class CacheDropper {
     wake_.notify_all();
   }
 
+  // Nothing more is dropped.
+  void stop() {
+    stop_ = true;
+    wake();
+  }
+
  private:
   void run() {
-    for (;;) {
+    while (!stop_) {
       {
         const MutexLock lock(mutex_);
         while (!pending_ && !stop_) {
           wake_.wait(mutex_);
-        }
-        if (stop_) {
-          return;
         }
         pending_ = false;
       }
@@ -82,32 +88,57 @@ class CacheDropper {
     }
   }
 
-  static bool fed_by_changed(const std::vector<SourcePtr>& sources) {
-    return std::any_of(sources.begin(), sources.end(),
-                       [](const SourcePtr& source) { return source->changed(); });
+  // Whether one of `sources` has changed since the last call for this node.
+  bool newly_changed(const Node& node, const std::vector<SourcePtr>& sources) {
+    const auto count = static_cast<std::size_t>(std::count_if(
+        sources.begin(), sources.end(), [](const SourcePtr& source) { return source->changed(); }));
+    std::size_t& known = changed_sources_[node.ino];
+    return std::exchange(known, count) != count;
   }
 
   void drop() {
     for (const auto& node : tree_.nodes()) {
-      if (node->npy != nullptr && fed_by_changed(node->npy->array().sources)) {
-        fuse_lowlevel_notify_inval_inode(session_, node->ino, 0, 0);
-      } else if (node->records != nullptr && fed_by_changed(node->records->sources())) {
+      if (node->npy != nullptr && newly_changed(*node, node->npy->array().sources)) {
+        drop(node->ino);
+      } else if (node->records != nullptr && newly_changed(*node, node->records->sources())) {
         // The kernel answers ENOENT at once for the files it does not know.
-        for (std::uint64_t file = 0; file < node->records->count(); ++file) {
-          fuse_lowlevel_notify_inval_inode(session_, tree_.record_ino(*node, file), 0, 0);
+        for (std::uint64_t file = 0; file < node->records->count() && !stop_; ++file) {
+          drop(tree_.record_ino(*node, file));
         }
       }
     }
   }
 
+  void drop(Ino ino) {
+    if (!stop_) {
+      fuse_lowlevel_notify_inval_inode(session_, ino, 0, 0);
+    }
+  }
+
   fuse_session* session_;
   const Tree& tree_;
+  std::map<Ino, std::size_t> changed_sources_;  // the thread's own
+  std::atomic<bool> stop_{false};
   Mutex mutex_;
   Condition wake_;
   bool pending_ GUARDED_BY(mutex_) = false;
-  bool stop_ GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::thread thread_;  // last: it uses the others
 };
+
+// libfuse explains a failure on stderr; the last of its lines belongs into our one.
+std::string& libfuse_said() {
+  static std::string line;
+  return line;
+}
+
+void take_libfuse_line(fuse_log_level /*level*/, const char* format, va_list arguments) {
+  char line[512];
+  std::vsnprintf(line, sizeof line, format, arguments);
+  libfuse_said() = line;
+  while (libfuse_said().ends_with('\n')) {
+    libfuse_said().pop_back();
+  }
+}
 
 // A comma or a backslash in an option's value would end it.
 std::string escape_option(const std::string& text) {
@@ -124,14 +155,14 @@ std::string escape_option(const std::string& text) {
 SessionPtr make_session(const MountOptions& options, MountedFs& fs) {
   std::string list = "ro,default_permissions,subtype=npyfs,fsname=" + escape_option(options.source);
   for (const std::string& option : options.fuse_options) {
-    list += "," + option;
+    list += "," + escape_option(option);
   }
   const char* arguments[] = {"npyfs", "-o", list.c_str()};
   fuse_args args = FUSE_ARGS_INIT(3, const_cast<char**>(arguments));
   SessionPtr session(fuse_session_new(&args, &fuse_ops(), sizeof(fuse_lowlevel_ops), &fs));
   fuse_opt_free_args(&args);
   if (session == nullptr) {
-    throw Error(ErrorKind::kUsage, fmt::format("-o {}: not accepted by libfuse", list));
+    throw Error(ErrorKind::kUsage, fmt::format("-o {}: {}", list, libfuse_said()));
   }
   return session;
 }
@@ -161,16 +192,24 @@ int serve_dataset(const Dataset& dataset, ChunkCache& cache, VerifiedRecords& ve
   std::unique_ptr<CacheDropper> dropper;
   MountedFs fs{tree, fetcher, damage, ::getuid(), ::getgid(), [&dropper] { dropper->wake(); }};
 
+  fuse_set_log_func(take_libfuse_line);
   const SessionPtr session = make_session(options, fs);
-  if (fuse_session_mount(session.get(), options.mountpoint.c_str()) != 0) {
-    // libfuse has said why on stderr.
-    throw Error(ErrorKind::kIo, fmt::format("{}: cannot mount there", options.mountpoint));
-  }
-  const AtEnd unmount([&session] { fuse_session_unmount(session.get()); });
+  // Before there is a mount that a signal could leave behind, until it is gone.
   if (fuse_set_signal_handlers(session.get()) != 0) {
     throw Error(ErrorKind::kIo, "cannot set signal handlers");
   }
   const AtEnd restore([&session] { fuse_remove_signal_handlers(session.get()); });
+  if (fuse_session_mount(session.get(), options.mountpoint.c_str()) != 0) {
+    throw file_error(ErrorKind::kIo, options.mountpoint, "cannot mount there: " + libfuse_said());
+  }
+  // The dropper's thread ends after the unmount, which is what it may be waiting for.
+  const AtEnd join([&dropper] { dropper.reset(); });
+  const AtEnd unmount([&session, &dropper] {
+    if (dropper != nullptr) {
+      dropper->stop();
+    }
+    fuse_session_unmount(session.get());
+  });
 
   const bool foreground = options.foreground || options.debug;
   // The caller's process ends here with 0, if not in the foreground; threads start only after it.
@@ -180,9 +219,12 @@ int serve_dataset(const Dataset& dataset, ChunkCache& cache, VerifiedRecords& ve
   open_log(foreground ? LogTarget::kStderr : LogTarget::kSyslog, options.debug);
   dropper = std::make_unique<CacheDropper>(session.get(), tree);
   const int ended = run_loop(session.get(), options.threads);
-  dropper.reset();
+  if (ended < 0) {
+    log_error(fmt::format("{}: serving ended: {}", options.mountpoint, libfuse_said()));
+    return 1;
+  }
   // A positive number is the signal that ended the loop: that is how one stops a mount.
-  return ended < 0 ? 1 : 0;
+  return 0;
 }
 
 }  // namespace npyfs

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "formats/bytes/error.h"
 #include "formats/bytes/value.h"
 
 namespace npyfs {
@@ -117,9 +118,9 @@ std::string Tree::path(Ino ino) const {
   std::string path = target->is_record ? target->node->records->name(target->record_file) : "";
   for (const Node* node = target->node; node->ino != kRoot;
        node = nodes_[node->parent - kRoot].get()) {
-    path = path.empty() ? node->name : node->name + "/" + path;
+    path.insert(0, path.empty() ? node->name : node->name + "/");
   }
-  return path.empty() ? "/" : path;
+  return path.empty() ? "/" : printable(path);
 }
 
 }  // namespace npyfs

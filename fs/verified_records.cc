@@ -54,7 +54,7 @@ class StoredChecksums {
       return load_le<std::uint32_t>(window.bytes.data() + (stored.offset - window.offset));
     }
     if (!near_.holds(stored)) {
-      constexpr std::uint64_t kMostNbytes = 64 * 1024;
+      constexpr std::uint64_t kMostNbytes = std::uint64_t{64} << 10;
       const std::uint64_t left = stored.source->nbytes() - stored.offset;
       buffer_.resize(std::min({kMostNbytes, records_left * stored.nbytes, left}));
       stored.source->read_at(stored.offset, buffer_);
@@ -118,7 +118,7 @@ struct VerifiedRecords::Impl {
       damaged.emplace(std::make_pair(&table, record), error);
     }
     any_damaged.store(true, std::memory_order_release);
-    throw error;
+    throw Error(error);
   }
 
   const Verify verify;

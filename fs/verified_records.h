@@ -27,7 +27,7 @@ struct ReadWindow {
   }
 };
 
-// Any thread; asking for an intact record takes no lock.
+// Any thread; asking for an intact record takes no lock as long as a thread stays in one table.
 class VerifiedRecords {
  public:
   // With kNever nothing is ever checked.

@@ -41,7 +41,12 @@ echo "\$ npyfs mount $* $mountpoint"
 
 echo
 echo "\$ ls -R $mountpoint"
-ls -R "$mountpoint" | awk 'NR <= 40; END { if (NR > 40) print "... and " NR - 40 " lines more" }'
+ls -R "$mountpoint" | awk -v most=6 '
+  function rest() { if (n > most) print "... and " n - most " more" }
+  /:$/ { n = -1 }
+  /^$/ { rest(); print; n = -1; next }
+  ++n <= most
+  END { rest() }'
 show cat "$mountpoint/attrs.json"
 
 array=$(find "$mountpoint" -name '*.npy' ! -name attrs.npy ! -name keys.npy | sort | awk '
@@ -53,6 +58,7 @@ if [ -n "$array" ]; then
 import sys
 import numpy as np
 
+np.set_printoptions(threshold=20, edgeitems=2)
 x = np.load(sys.argv[1], mmap_mode="r")
 print(f"{type(x).__name__} {x.dtype} {x.shape}")
 if len(x.shape) and x.shape[0]:

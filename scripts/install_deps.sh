@@ -11,7 +11,7 @@ build_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev
-  attr mount clang-format clang-tidy
+  attr mount clang clang-format clang-tidy
 )
 
 # install_missing PACKAGE...: says what it installs; asks nothing. Needs root or sudo only where

@@ -25,7 +25,8 @@ class Array {
   // Bytes of data.
   std::uint64_t nbytes() const { return nbytes_; }
 
-  // Appends the pieces of `range` of the data (C order), whose sizes add up to it.
+  // Appends the pieces of `range` of the data (C order), whose sizes add up to it; or, once the plan
+  // is full, to the beginning of it.
   virtual void plan(ByteRange range, Plan& plan) const = 0;
 
   // "mapped": bytes go from the source to the reply; "decoded": through the cache; "computed":

@@ -66,7 +66,7 @@ class KeysArray : public Array, public ChunkSource {
   }
 
  private:
-  static constexpr std::uint64_t kChunkNbytes = 64 * 1024;
+  static constexpr std::uint64_t kChunkNbytes = std::uint64_t{64} << 10;
 
   std::shared_ptr<const RecordTable> table_;
   std::uint64_t chunk_rows_;

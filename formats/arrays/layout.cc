@@ -184,16 +184,16 @@ class FieldLayout {
   }
 
   void build() {
-    RecordItems items{column_, table_, found_.dtype, found_.shape, found_.damaged};
+    const RecordItems items{column_, table_, found_.dtype, found_.shape, found_.damaged};
     switch (pick_layout()) {
       case Layout::kPad:
-        build_padded(std::move(items));
+        build_padded(items);
         break;
       case Layout::kConcat:
-        build_concatenated(std::move(items));
+        build_concatenated(items);
         break;
       default:
-        result_.arrays.push_back({name_, stack_items(std::move(items))});
+        result_.arrays.push_back({name_, stack_items(items)});
     }
   }
 
@@ -242,7 +242,7 @@ class FieldLayout {
     return rows;
   }
 
-  void build_concatenated(RecordItems items) {
+  void build_concatenated(const RecordItems& items) {
     std::vector<std::int64_t> offsets = take_rows();
     std::int64_t sum = 0;
     offsets.push_back(0);
@@ -255,15 +255,15 @@ class FieldLayout {
       }
     }
     auto shared = std::make_shared<const Offsets>(std::move(offsets));
-    result_.arrays.push_back({name_, concatenate_items(std::move(items), shared)});
+    result_.arrays.push_back({name_, concatenate_items(items, shared)});
     result_.arrays.push_back({name_ + "_offsets", numbers_array(shared)});
   }
 
-  void build_padded(RecordItems items) {
+  void build_padded(const RecordItems& items) {
     auto lengths = std::make_shared<const std::vector<std::int64_t>>(take_rows());
     std::vector<std::byte> pad = pad_element(choices_.pad_value, found_.dtype, name_);
     const std::uint64_t most = found_.empty && found_.shape.empty() ? 0 : found_.most_rows;
-    result_.arrays.push_back({name_, pad_items(std::move(items), lengths, most, std::move(pad))});
+    result_.arrays.push_back({name_, pad_items(items, lengths, most, std::move(pad))});
     result_.arrays.push_back({name_ + "_lengths", numbers_array(lengths)});
   }
 
@@ -371,12 +371,23 @@ std::vector<std::byte> element_bytes(T value) {
   return bytes;
 }
 
-// IEEE half of a double that is exact in it or rounds to nearest even.
+// IEEE half: 10 bits behind the leading one, exponents -14 to 15; ties go to the even neighbour.
 std::uint16_t half_bits(double value) {
-  const _Float16 half = static_cast<_Float16>(value);
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, &half, sizeof bits);
-  return bits;
+  const int sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::fabs(value);
+  if (std::isnan(value)) {
+    return 0x7e00;
+  }
+  if (magnitude >= 65520) {
+    return static_cast<std::uint16_t>(sign | 0x7c00);
+  }
+  if (magnitude < std::ldexp(1.0, -14)) {
+    return static_cast<std::uint16_t>(sign | static_cast<int>(std::nearbyint(magnitude * 0x1p24)));
+  }
+  // A fraction that rounds up to 2048 carries into the exponent by itself.
+  const int exponent = std::ilogb(magnitude);
+  const int fraction = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
+  return static_cast<std::uint16_t>(sign | (((exponent + 15) << 10) + fraction - 1024));
 }
 
 std::vector<std::byte> integer_element(double value, std::int64_t whole, const DType& dtype) {

@@ -12,7 +12,7 @@ namespace {
 
 // Items that must be decoded and are small are decoded together: a block of the cache then pays for
 // its bookkeeping. Larger ones are a block each.
-constexpr std::uint64_t kGroupNbytes = 64 * 1024;
+constexpr std::uint64_t kGroupNbytes = std::uint64_t{64} << 10;
 
 // The bytes an item has in the array: [begin, begin + item_nbytes) is the item, the rest up to
 // `end` is padding.
@@ -173,7 +173,7 @@ Shape with_front(std::uint64_t first, const Shape& rest, std::size_t skip) {
 
 class StackedArray : public RecordArray {
  public:
-  explicit StackedArray(RecordItems items)
+  explicit StackedArray(const RecordItems& items)
       : RecordArray(items, with_front(items.column->size(), items.item_shape, 0)),
         item_nbytes_(row_elements(shape()) * dtype().itemsize) {
     find_groups();
@@ -192,7 +192,7 @@ class StackedArray : public RecordArray {
 
 class ConcatenatedArray : public RecordArray {
  public:
-  ConcatenatedArray(RecordItems items, std::shared_ptr<const Offsets> offsets)
+  ConcatenatedArray(const RecordItems& items, std::shared_ptr<const Offsets> offsets)
       : RecordArray(items,
                     with_front(static_cast<std::uint64_t>(offsets->back()), items.item_shape, 1)),
         offsets_(std::move(offsets)),
@@ -219,7 +219,7 @@ class ConcatenatedArray : public RecordArray {
 
 class PaddedArray : public RecordArray {
  public:
-  PaddedArray(RecordItems items, std::shared_ptr<const std::vector<std::int64_t>> lengths,
+  PaddedArray(const RecordItems& items, std::shared_ptr<const std::vector<std::int64_t>> lengths,
               std::uint64_t most_rows, std::vector<std::byte> pad_value)
       : RecordArray(items, padded_shape(items, most_rows)),
         lengths_(std::move(lengths)),
@@ -249,16 +249,16 @@ class PaddedArray : public RecordArray {
 
 }  // namespace
 
-ArrayPtr stack_items(RecordItems items) { return std::make_shared<StackedArray>(std::move(items)); }
+ArrayPtr stack_items(const RecordItems& items) { return std::make_shared<StackedArray>(items); }
 
-ArrayPtr concatenate_items(RecordItems items, std::shared_ptr<const Offsets> offsets) {
-  return std::make_shared<ConcatenatedArray>(std::move(items), std::move(offsets));
+ArrayPtr concatenate_items(const RecordItems& items, std::shared_ptr<const Offsets> offsets) {
+  return std::make_shared<ConcatenatedArray>(items, std::move(offsets));
 }
 
-ArrayPtr pad_items(RecordItems items, std::shared_ptr<const std::vector<std::int64_t>> lengths,
+ArrayPtr pad_items(const RecordItems& items,
+                   std::shared_ptr<const std::vector<std::int64_t>> lengths,
                    std::uint64_t most_rows, std::vector<std::byte> pad_value) {
-  return std::make_shared<PaddedArray>(std::move(items), std::move(lengths), most_rows,
-                                       std::move(pad_value));
+  return std::make_shared<PaddedArray>(items, std::move(lengths), most_rows, std::move(pad_value));
 }
 
 }  // namespace npyfs

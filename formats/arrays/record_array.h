@@ -31,14 +31,15 @@ struct RecordItems {
 };
 
 // [N, *item_shape].
-ArrayPtr stack_items(RecordItems items);
+ArrayPtr stack_items(const RecordItems& items);
 
 // [sum of rows, *item_shape[1:]].
-ArrayPtr concatenate_items(RecordItems items, std::shared_ptr<const Offsets> offsets);
+ArrayPtr concatenate_items(const RecordItems& items, std::shared_ptr<const Offsets> offsets);
 
 // [N, most_rows, *item_shape[1:]]; what an item leaves free is filled with `pad_value`, one element
 // as it lies in the file.
-ArrayPtr pad_items(RecordItems items, std::shared_ptr<const std::vector<std::int64_t>> lengths,
+ArrayPtr pad_items(const RecordItems& items,
+                   std::shared_ptr<const std::vector<std::int64_t>> lengths,
                    std::uint64_t most_rows, std::vector<std::byte> pad_value);
 
 }  // namespace npyfs

@@ -68,6 +68,25 @@ void SourceWatch::check_unchanged() const {
   }
 }
 
+void require_unchanged(const std::vector<SourcePtr>& sources) {
+  if (!any_source_changed()) {
+    return;
+  }
+  for (const SourcePtr& source : sources) {
+    if (source->changed()) {
+      source->check_unchanged();
+    }
+  }
+}
+
+std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources) {
+  std::int64_t newest = 0;
+  for (const SourcePtr& source : sources) {
+    newest = std::max(newest, source->mtime_ns());
+  }
+  return newest;
+}
+
 bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
 int FileSource::open_regular(const std::string& path, const std::string& name, Identity& identity) {
@@ -94,13 +113,14 @@ int FileSource::open_regular(const std::string& path, const std::string& name, I
 
 std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name,
                                              Descriptor descriptor) {
+  // First, since it may fail.
+  std::string absolute = std::filesystem::absolute(path).string();
   Identity identity{};
   int fd = open_regular(path, name, identity);
   if (descriptor == Descriptor::kOnDemand) {
     ::close(fd);
     fd = -1;
   }
-  std::string absolute = std::filesystem::absolute(path).string();
   return std::shared_ptr<FileSource>(new FileSource(name, std::move(absolute), fd, identity));
 }
 
@@ -122,6 +142,9 @@ void FileSource::check_unchanged() const {
     throw changed_error(name(), "has changed");
   }
   if (::stat(path_.c_str(), &status) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) {
+      throw system_error(name(), "look at", errno);  // it may well be the same when that has passed
+    }
     note_changed();
     throw changed_error(name(), "has gone");
   }

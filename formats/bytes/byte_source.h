@@ -65,6 +65,8 @@ class SourceWatch {
 
   // Throws kChanged if one of them has.
   void check_unchanged() const;
+  // Each source that was read, at least once.
+  const std::vector<const ByteSource*>& read() const { return read_; }
 
  private:
   friend class ByteSource;
@@ -75,6 +77,12 @@ class SourceWatch {
 // Whether any source of this process has ever been found changed: while it is false nobody needs to
 // ask one by one.
 bool any_source_changed();
+
+// Throws kChanged if one of `sources` has been found changed; asks nobody anew.
+void require_unchanged(const std::vector<SourcePtr>& sources);
+
+// 0 for none.
+std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources);
 
 // A regular file, read by pread.
 class FileSource : public ByteSource {

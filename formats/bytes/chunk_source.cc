@@ -7,6 +7,12 @@
 
 namespace npyfs {
 
+void Block::require_unchanged() const {
+  for (const ByteSource* source : sources) {
+    source->check_unchanged();
+  }
+}
+
 void Block::require_good(ByteRange range) const {
   for (const Damage& bad : damage) {
     if (bad.range.begin < range.end && range.begin < bad.range.end) {

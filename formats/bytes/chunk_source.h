@@ -32,8 +32,8 @@ class DecodeContext {
   virtual void mark_damaged(ByteRange range, std::exception_ptr why) = 0;
 };
 
-// Numbered chunks, each decoded whole. Immutable; any thread. Its address identifies it in a cache,
-// so it must outlive every cache that has seen it.
+// Numbered chunks, each decoded whole. Immutable; any thread. Its address identifies it in a cache:
+// no other may take its place while a cache that has seen it is asked.
 class ChunkSource {
  public:
   virtual ~ChunkSource() = default;
@@ -53,7 +53,11 @@ struct Block {
   };
   std::vector<std::byte> bytes;
   std::vector<Damage> damage;  // ascending, disjoint
+  // What it was decoded from: whoever answers with it later makes sure that none has changed.
+  std::vector<const ByteSource*> sources;
 
+  // Throws kChanged if a source has changed since.
+  void require_unchanged() const;
   // Throws the damage that `range` touches, if any.
   void require_good(ByteRange range) const;
 };

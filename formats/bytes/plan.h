@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The answer to "which bytes of which thing?": a read of an array as a list of pieces, in order.
-// Making it costs no I/O and, once the vector has grown, no allocation.
+// Making it costs no I/O.
 
 #pragma once
 
@@ -50,6 +50,10 @@ struct Piece {
 // Collects pieces; those that continue each other become one.
 class Plan {
  public:
+  // A plan of tiny pieces is made in parts: who plans may stop at a piece's end once it is full.
+  static constexpr std::size_t kMostPieces = 4096;
+  bool full() const { return pieces_.size() >= kMostPieces; }
+
   void clear() { pieces_.clear(); }
   const std::vector<Piece>& pieces() const { return pieces_; }
   std::uint64_t nbytes() const;

@@ -80,7 +80,7 @@ void merge_equal_keys(Dict& dict) {
   std::unordered_map<std::string_view, std::size_t> places;
   std::vector<std::size_t> place_of;
   for (const auto& entry : dict) {
-    place_of.push_back(places.try_emplace(entry.first, places.size()).first->second);
+    place_of.push_back(places.try_emplace(entry.name, places.size()).first->second);
   }
   const std::size_t distinct = places.size();
   if (distinct == dict.size()) {
@@ -141,7 +141,7 @@ class Builder {
     } else if (auto* const list = std::get_if<List>(&open_.back().v)) {
       list->push_back(std::move(value));
     } else {
-      std::get<Dict>(open_.back().v).emplace_back(std::move(keys_.back()), std::move(value));
+      std::get<Dict>(open_.back().v).push_back({std::move(keys_.back()), std::move(value)});
       keys_.pop_back();
     }
     return true;
@@ -238,9 +238,9 @@ void print_value(std::string& out, const Value& value, std::size_t depth) {
                  },
                  [&](const Dict& dict) {
                    print_items(out, "{}", dict, depth, [&](const auto& entry) {
-                     print_text(out, entry.first);
+                     print_text(out, entry.name);
                      out += ": ";
-                     print_value(out, entry.second, depth + 1);
+                     print_value(out, entry.value, depth + 1);
                    });
                  },
              },
@@ -423,12 +423,12 @@ constexpr std::string_view kArrayTail = "atb.";
 }  // namespace
 
 void set_value(Dict& dict, const std::string& name, Value value) {
-  const auto found = std::find_if(dict.begin(), dict.end(),
-                                  [&](const auto& entry) { return entry.first == name; });
+  const auto found =
+      std::find_if(dict.begin(), dict.end(), [&](const auto& entry) { return entry.name == name; });
   if (found == dict.end()) {
-    dict.emplace_back(name, std::move(value));
+    dict.push_back({name, std::move(value)});
   } else {
-    found->second = std::move(value);
+    found->value = std::move(value);
   }
 }
 

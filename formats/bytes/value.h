@@ -18,7 +18,8 @@ namespace npyfs {
 struct Value;
 using List = std::vector<Value>;
 // Insertion order is kept, as Python's dict keeps it.
-using Dict = std::vector<std::pair<std::string, Value>>;
+struct DictEntry;
+using Dict = std::vector<DictEntry>;
 
 // An integer beyond 64 bits, in decimal.
 struct BigInt {
@@ -35,6 +36,11 @@ struct Value {
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, BigInt, double, std::string,
                Bytes, List, Dict>
       v;
+};
+
+struct DictEntry {
+  std::string name;
+  Value value;
 };
 
 // Adds or replaces `name`; a replaced entry keeps its place.

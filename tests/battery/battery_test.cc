@@ -194,8 +194,8 @@ class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
 
   enum class Outcome { kRefused, kOpened };
 
-  // Opens the damaged copy; every record of it must be refused, or, if `exact`, be that of the whole
-  // file with its number. Every byte of every array must be there or be refused.
+  // Opens the damaged copy; every record of it must be refused, or, if `exact`, be that of the
+  // whole file with its number. Every byte of every array must be there or be refused.
   Outcome read_damaged(const std::string& what, bool exact) {
     try {
       const OpenDataset dataset = open();
@@ -235,8 +235,7 @@ class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
 TEST_P(DamageBattery, EveryTruncation) {
   // All of the first and last 600 bytes, every seventh between.
   std::size_t refused = 0;
-  for (std::size_t n = 0; n < whole_.size();
-       n += n < 600 || n + 600 > whole_.size() ? 1 : 7) {
+  for (std::size_t n = 0; n < whole_.size(); n += n < 600 || n + 600 > whole_.size() ? 1 : 7) {
     write(whole_.substr(0, n));
     refused += read_damaged("cut to " + std::to_string(n) + " bytes", true) == Outcome::kRefused;
   }
@@ -249,8 +248,7 @@ TEST_P(DamageBattery, EveryFlippedByteOfTheBeginning) {
       std::string damaged = whole_;
       damaged[i] = static_cast<char>(damaged[i] ^ mask);
       write(damaged);
-      read_damaged("byte " + std::to_string(i) + " ^ " + std::to_string(mask),
-                   GetParam().checked);
+      read_damaged("byte " + std::to_string(i) + " ^ " + std::to_string(mask), GetParam().checked);
     }
   }
 }

@@ -100,22 +100,21 @@ OpenDataset::OpenDataset(const std::vector<std::string>& arguments, std::uint64_
 
 std::string OpenDataset::read(const NpyFile& file, std::uint64_t offset,
                               std::uint64_t nbytes) const {
-  Plan plan;
-  file.plan_read(offset, nbytes, plan);
-  return fetch(plan);
+  return fetch({offset, offset + nbytes}, [&](ByteRange range, Plan& plan) {
+    file.plan_read(range.begin, range.nbytes(), plan);
+  });
 }
 
 std::string OpenDataset::read_record(const Split& split, std::uint64_t record) const {
   const RecordFiles files(split.records);
   const std::uint64_t file = record * split.records->stored().size();
-  Plan plan;
-  files.plan_read(file, {0, files.nbytes(file)}, plan);
-  return fetch(plan);
+  return fetch({0, files.nbytes(file)},
+               [&](ByteRange range, Plan& plan) { files.plan_read(file, range, plan); });
 }
 
-std::string OpenDataset::fetch(const Plan& plan) const {
+std::string OpenDataset::fetch(ByteRange range, const PlanRead& plan_read) const {
   Gathered gathered;
-  fetcher_->fetch(plan, gathered);
+  fetcher_->read(range, plan_read, gathered);
   std::string bytes;
   for (const iovec& part : gathered.parts()) {
     bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);

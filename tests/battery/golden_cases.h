@@ -44,7 +44,7 @@ class OpenDataset {
   std::string read_record(const Split& split, std::uint64_t record) const;
 
  private:
-  std::string fetch(const Plan& plan) const;
+  std::string fetch(ByteRange range, const PlanRead& plan_read) const;
 
   std::unique_ptr<LoadedDataset> loaded_;
   std::unique_ptr<Fetcher> fetcher_;

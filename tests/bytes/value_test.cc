@@ -51,9 +51,9 @@ TEST(SetValue, AddsOrReplacesInPlace) {
   set_value(dict, "b", {true});
   set_value(dict, "a", {"x"s});
   ASSERT_EQ(dict.size(), 2U);
-  EXPECT_EQ(dict[0].first, "a");
-  EXPECT_EQ(std::get<std::string>(dict[0].second.v), "x");
-  EXPECT_EQ(dict[1].first, "b");
+  EXPECT_EQ(dict[0].name, "a");
+  EXPECT_EQ(std::get<std::string>(dict[0].value.v), "x");
+  EXPECT_EQ(dict[1].name, "b");
 }
 
 TEST(ParseJson, KnowsEveryKind) {

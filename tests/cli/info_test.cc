@@ -48,18 +48,18 @@ TEST(Info, Json) {
   const Value all = parse_json(info_json(one_array()));
   const Dict& top = std::get<Dict>(all.v);
   ASSERT_EQ(top.size(), 2u);
-  EXPECT_EQ(top[0].first, "splits");
-  EXPECT_EQ(top[1].first, "attrs");
-  const Dict& split = std::get<Dict>(std::get<List>(top[0].second.v).at(0).v);
-  EXPECT_EQ(std::get<std::string>(split[0].second.v), "train");
-  EXPECT_TRUE(std::holds_alternative<std::monostate>(split[1].second.v));
-  const Dict& array = std::get<Dict>(std::get<List>(split[2].second.v).at(0).v);
+  EXPECT_EQ(top[0].name, "splits");
+  EXPECT_EQ(top[1].name, "attrs");
+  const Dict& split = std::get<Dict>(std::get<List>(top[0].value.v).at(0).v);
+  EXPECT_EQ(std::get<std::string>(split[0].value.v), "train");
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(split[1].value.v));
+  const Dict& array = std::get<Dict>(std::get<List>(split[2].value.v).at(0).v);
   std::string keys;
   for (const auto& [key, value] : array) {
     keys += key + " ";
   }
   EXPECT_EQ(keys, "name dtype shape records nbytes storage format sources ");
-  EXPECT_EQ(std::get<std::string>(array[1].second.v), "<f4");
+  EXPECT_EQ(std::get<std::string>(array[1].value.v), "<f4");
 }
 
 TEST(Cache, DefaultsToAPartOfMemory) {

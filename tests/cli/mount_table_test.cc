@@ -28,19 +28,25 @@ TEST(MountTable, IsParsed) {
 
 TEST(MountTable, OfThisProcessHasARoot) { EXPECT_TRUE(find_mount(read_mount_table(), "/")); }
 
-TEST(Paths, AreMadeAbsoluteButForTheLastPart) {
+TEST(Paths, AreMadeAbsolute) {
   const ScratchFolder folder;
   const std::string here = std::filesystem::canonical(folder.path());
   std::filesystem::create_directories("a/b");
   std::filesystem::create_directory_symlink("a", "link");
-  EXPECT_EQ(absolute_path("a/b"), here + "/a/b");
   EXPECT_EQ(absolute_path("link/b/"), here + "/a/b");
-  EXPECT_EQ(absolute_path("."), here);
-  EXPECT_EQ(absolute_path("gone"), here + "/gone");
-  EXPECT_EQ(absolute_path("link/gone//"), here + "/a/gone");
-  EXPECT_EQ(absolute_path("/"), "/");
-  EXPECT_EQ(absolute_path("/no-such-thing-here"), "/no-such-thing-here");
-  error_of(ErrorKind::kNotFound, [] { absolute_path("no/such/thing"); });
+  EXPECT_EQ(absolute_path("link"), here + "/a");
+  error_of(ErrorKind::kNotFound, [] { absolute_path("gone"); });
+
+  EXPECT_EQ(absolute_mountpoint("a/b"), here + "/a/b");
+  EXPECT_EQ(absolute_mountpoint("link/b/"), here + "/a/b");
+  EXPECT_EQ(absolute_mountpoint("link"), here + "/link");
+  EXPECT_EQ(absolute_mountpoint("."), here);
+  EXPECT_EQ(absolute_mountpoint("a/.."), here);
+  EXPECT_EQ(absolute_mountpoint("gone"), here + "/gone");
+  EXPECT_EQ(absolute_mountpoint("link/gone//"), here + "/a/gone");
+  EXPECT_EQ(absolute_mountpoint("/"), "/");
+  EXPECT_EQ(absolute_mountpoint("/no-such-thing-here"), "/no-such-thing-here");
+  error_of(ErrorKind::kNotFound, [] { absolute_mountpoint("no/such/thing"); });
 }
 
 TEST(Paths, LieBelowFolders) {

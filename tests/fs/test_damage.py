@@ -132,6 +132,15 @@ class Damage(DamageTest):
         for i in (20, 22, 23):
             self.assertEqual((path.parent / f"records/{i}.bin").read_bytes(), rows[i].tobytes())
 
+    def test_the_header_fails_with_a_record_that_begins_on_its_page(self):
+        flip(self.source, 12 + 12 * 10)
+        path = self.mount(self.source) / "train/x.npy"
+        self.assertEqual(path.stat().st_size, 128 + self.rows.nbytes)
+        self.assert_errno(errno.EIO, read_range, path, 0, 10)
+        self.assertEqual(read_range(path, 128 + 2 * ROW, ROW), self.rows[2].tobytes())
+        aligned = self.mount("--header-align", "4096", self.source, name="aligned")
+        self.assertEqual(np.load(aligned / "train/x.npy", mmap_mode="r").shape, (10, ROW))
+
     def test_two_readers_at_once(self):
         path = self.mount_aligned()
         script = """if True:

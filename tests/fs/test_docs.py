@@ -49,7 +49,7 @@ def steps_of(page):
 def matches(expected, output):
     pattern = "".join(
         "(.*\n)*?" if line == "..." else ".*?".join(map(re.escape, line.split("..."))) + "\n"
-        for line in expected.splitlines())
+        for line in expected.split("\n"))
     return re.fullmatch(pattern, output) is not None
 
 
@@ -101,7 +101,8 @@ class Docs(MountTest):
             shown = f"{page}:{line}:\n{commands}\nprinted:\n{output}"
             if expected is not None:
                 self.assertTrue(matches(expected, output), f"{shown}\nexpected:\n{expected}")
-        self.assertEqual(code, 0, f"{page}:{steps[len(outputs) - 1][0]} failed:\n{outputs[-1]}")
+        self.assertEqual((code, len(outputs)), (0, len(steps) + 1),
+                         f"{page}: the step after {shown}\nfailed, printing:\n{outputs[-1]}")
 
     def test_readme(self):
         self.check("README.md")

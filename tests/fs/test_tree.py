@@ -54,6 +54,15 @@ class Names(TreeTest):
         self.assertEqual(sorted(os.listdir(mnt / "train/records")), ["12.bin", "30.bin", "7.bin"])
         self.assertEqual((mnt / "train/records/30.bin").read_bytes(), b"bbbb")
 
+    def test_equal_keys_are_told_apart(self):
+        for name, records in (("a", [b"one1", b"two2"]), ("b", [b"uno1", b"dos2"])):
+            write_recordio(self.folder / f"{name}.rec", records, keys=[1, 2])
+        mnt = self.mount(f"{self.folder}/a.rec;{self.folder}/b.rec")
+        self.assertEqual(np.load(mnt / "train/keys.npy").tolist(), [1, 2, 1, 2])
+        stored = {path.name: path.read_bytes() for path in (mnt / "train/records").iterdir()}
+        self.assertEqual(stored, {"1.bin": b"one1", "2.bin": b"two2", "1~2.bin": b"uno1",
+                                  "2~2.bin": b"dos2"})
+
     def test_names_that_are_not_there(self):
         mnt = self.mount(*TYPED, self.data)
         for name in ("test", "x.npy", "train/y.npy", "train/x_offsets.npy", "train/keys.npy",
@@ -86,6 +95,13 @@ class Names(TreeTest):
     def test_attributes(self):
         mnt = self.mount(*TYPED, "--attr", 'note="a b"', "--attr", "rate=16000.5", self.data)
         wanted = {"note": "a b", "rate": 16000.5}
+        self.assertEqual(json.loads((mnt / "attrs.json").read_text()), wanted)
+        self.assertEqual(np.load(mnt / "attrs.npy", allow_pickle=True)[()], wanted)
+
+    def test_class_names(self):
+        (self.folder / "names").write_text("noise\nsong of a fly\n")
+        mnt = self.mount(*TYPED, "--class-names", self.folder / "names", self.data)
+        wanted = {"class_names": ["noise", "song of a fly"]}
         self.assertEqual(json.loads((mnt / "attrs.json").read_text()), wanted)
         self.assertEqual(np.load(mnt / "attrs.npy", allow_pickle=True)[()], wanted)
 

@@ -10,8 +10,8 @@ namespace npyfs::testing {
 
 enum class Fault {
   kNone,
-  kShort,      // at random fewer bytes than asked for, at random EINTR
-  kIoError,    // at random EIO
+  kShort,    // at random fewer bytes than asked for, at random EINTR
+  kIoError,  // at random EIO
 };
 
 // For the whole process, from now on; `seed` makes a run repeatable within one thread.

@@ -23,7 +23,7 @@ class TapResult(unittest.TestResult):
         name = test.id().split(".", 1)[-1].replace("#", "")
         print("ok" if ok else "not ok", self.count, "-", name + directive)
         for line in details.splitlines():
-            print("#", line)
+            print(line, file=sys.stderr)
         sys.stdout.flush()
 
 

@@ -13,6 +13,11 @@ import numpy as np
 RECORDIO_MAGIC = struct.pack("<I", 0xCED7230A)
 
 
+def stored(record):
+    """A record's bytes, from bytes or a row of an array (bytes() of an integer is something else)."""
+    return record.tobytes() if isinstance(record, (np.ndarray, np.generic)) else bytes(record)
+
+
 def ffrecord_header(crcs, offsets):
     """The bytes before the samples, for arrays of the samples' CRCs and absolute offsets."""
     body = (struct.pack("<q", len(crcs)) + np.asarray(crcs, "<u4").tobytes()
@@ -22,7 +27,7 @@ def ffrecord_header(crcs, offsets):
 
 def write_ffrecord(path, samples):
     """FFRecord of samples given as bytes, or as an array whose rows are the samples."""
-    samples = [bytes(s) for s in samples]
+    samples = [stored(s) for s in samples]
     ends = list(itertools.accumulate((len(s) for s in samples), initial=12 + 12 * len(samples)))
     with open(path, "wb") as out:
         out.write(ffrecord_header([zlib.crc32(s) for s in samples], ends[:-1]))
@@ -61,7 +66,7 @@ def write_recordio(path, records, keys=None):
     offset, lines = 0, []
     with open(path, "wb") as out:
         for i, record in enumerate(records):
-            parts = recordio_parts(bytes(record))
+            parts = recordio_parts(stored(record))
             if keys is not None:
                 lines.append(f"{keys[i]}\t{offset}\n")
             offset += out.write(parts)
@@ -97,7 +102,7 @@ def write_tfrecord(path, records):
     if isinstance(records, np.ndarray):
         rows = np.ascontiguousarray(records).view(np.uint8).reshape(len(records), -1)
     else:
-        rows = [np.frombuffer(bytes(r), np.uint8) for r in records]
+        rows = [np.frombuffer(stored(r), np.uint8) for r in records]
     with open(path, "wb") as out:
         for nbytes, group in itertools.groupby(rows, len):
             length = np.frombuffer(struct.pack("<Q", nbytes), np.uint8)
