@@ -164,12 +164,13 @@ TEST(Kaldi, ScriptLinesAreNamed) {
 
 // Any change of any file is refused or understood; nothing crashes or reads beyond its bytes.
 TEST(Kaldi, RandomDamage) {
+  constexpr int kRounds = 400;
   std::mt19937 random(20);
   for (const char* name :
        {"mixed.ark", "sparse.ark", "sparse_text.ark", "post.ark", "post_text.ark", "int_vecvec.ark",
         "mat_text_hand.ark", "wav.ark", "empty_cm.ark", "cm2_kaldiio.ark", "text", "bool.ark"}) {
     const std::string good = read_file(table(name));
-    for (int i = 0; i < 400; ++i) {
+    for (int i = 0; i < kRounds; ++i) {
       std::string bytes = good.substr(0, i % 4 == 0 ? random() % (good.size() + 1) : good.size());
       for (int flips = static_cast<int>(random() % 4); flips > 0 && !bytes.empty(); --flips) {
         bytes[random() % std::min<std::size_t>(bytes.size(), 4000)] = static_cast<char>(random());
