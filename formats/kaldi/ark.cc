@@ -71,6 +71,13 @@ class ArkReader {
     }
     if (c == ' ' || c == '\t') {
       cursor_.skip();
+      // An empty last line may lack its end, nothing else can be empty.
+      const bool among_lines =
+          !index_.objects.empty() && index_.objects.back().kind == ObjectKind::kLine;
+      if (cursor_.peek() < 0 && !among_lines) {
+        end_in_key(begin);
+        return false;
+      }
     } else if (c != '\n') {
       throw cursor_.fault(
           cursor_.offset(),
@@ -87,7 +94,7 @@ class ArkReader {
       return;
     }
     const Error error =
-        cursor_.fault(begin, fmt::format("the file ends within key '{}', expected an object behind "
+        cursor_.fault(begin, fmt::format("the file ends with key '{}', expected an object behind "
                                          "it",
                                          printable(key_.substr(0, 100))));
     if (index_.objects.empty()) {

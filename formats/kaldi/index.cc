@@ -131,19 +131,18 @@ void ObjectReader::read(Cursor& cursor, bool bounded, Object& object) {
   check_company(cursor, object);
 }
 
-// No reader takes lines for matrices: what looks like a line among them is junk.
+// No reader takes lines or numbers for matrices: what looks like one among them is junk.
 void ObjectReader::check_company(Cursor& cursor, const Object& object) {
   const ObjectKind kind = object.kind;
-  const bool line = kind == ObjectKind::kLine;
+  const bool line =
+      kind == ObjectKind::kLine || (kind >= ObjectKind::kInt32 && kind <= ObjectKind::kPosterior);
   seen_lines_ = seen_lines_ || line;
   seen_blocks_ =
       seen_blocks_ || is_wave(kind) || (!object.text && (is_matrix(kind) || is_vector(kind)));
   if (seen_lines_ && seen_blocks_) {
-    throw cursor.fault(object.offset,
-                       line ? "the object is a line of text, expected one like those before it"
-                            : fmt::format("the object is a {}, expected a line of text like those "
-                                          "before it",
-                                          kind_name(kind)));
+    throw cursor.fault(object.offset, fmt::format("the object is a {}, expected one of the kind of "
+                                                  "those before it",
+                                                  kind_name(kind)));
   }
 }
 

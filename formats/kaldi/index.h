@@ -76,7 +76,7 @@ class ObjectReader {
   LineTraits traits_;
   std::optional<std::uint32_t> rate_hz_;
   bool rates_differ_ = false;
-  bool seen_lines_ = false;
+  bool seen_lines_ = false;   // of text, or numbers without a type
   bool seen_blocks_ = false;  // matrices, vectors, waves
   std::uint64_t truncated_ = 0;
 };

@@ -271,7 +271,11 @@ TEST_P(DamageBattery, RandomDamageAnywhere) {
 
 INSTANTIATE_TEST_SUITE_P(
     Formats, DamageBattery,
-    ::testing::Values(DamagedFile{"ffrecord/fixed_f32.ffr", "ffrecord:", true},
+    ::testing::Values(DamagedFile{"kaldi/tables/mat_f64.ark", "ark:", false},
+                      DamagedFile{"kaldi/tables/sparse.ark", "ark:", false},
+                      DamagedFile{"kaldi/tables/cm2_kaldiio.ark", "ark:", false},
+                      DamagedFile{"kaldi/tables/vec_f64.ark", "ark:", false},
+                      DamagedFile{"ffrecord/fixed_f32.ffr", "ffrecord:", true},
                       DamagedFile{"ffrecord/npy_samples.ffr", "ffrecord:", true},
                       DamagedFile{"recordio/noidx.rec", "recordio:", false},
                       DamagedFile{"recordio/magic_noidx.rec", "recordio:", false},
@@ -288,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(
 // A row of the table without a file to damage would go untested.
 TEST(DamageBatteryTable, HasEveryFormat) {
   std::map<std::string, int> files;
-  for (const char* prefix : {"ffrecord", "recordio", "tfrecord"}) {
+  for (const char* prefix : {"ffrecord", "kaldi", "recordio", "tfrecord"}) {
     ++files[prefix];
   }
   for (const GoldenCase& golden : golden_cases()) {
