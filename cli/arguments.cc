@@ -155,7 +155,10 @@ Verify parse_verify(std::string_view option, std::string_view text) {
 }
 
 std::string parse_decode_kind(std::string_view option, const std::string& text) {
-  static const std::array<std::string, 2> kWords = {"raw", "imagerecord"};
+  static const std::array<std::string, 16> kWords = {
+      "raw",       "imagerecord", "matrix",      "vector",       "int32",      "float",
+      "double",    "bool",        "int32vector", "int32vectors", "int32pairs", "floatpairs",
+      "posterior", "token",       "tokens",      "wave"};
   return kWords[parse_word(option, text, kWords)];
 }
 

@@ -21,6 +21,9 @@ struct CommandLine {
   std::vector<std::string> mountpoints;  // one for mount, one or more for umount
 
   DatasetOptions dataset;
+  std::string base_dir;
+  bool allow_pipes = false;
+  bool allow_outside = false;
   std::optional<std::uint64_t> cache_nbytes;  // nothing: by the machine's memory
 
   // mount

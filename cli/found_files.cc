@@ -89,6 +89,10 @@ class Finder {
   Finder(const SourceSpec& spec, const OpenContext& context) : spec_(spec), context_(context) {}
 
   std::vector<FoundFile> find() {
+    if (spec_.location == "-" || (spec_.location.ends_with('|') && !path_exists(spec_.location))) {
+      throw file_error(ErrorKind::kUnsupported, spec_.location,
+                       "is standard input or a command, expected a file or a directory");
+    }
     const Expansion expansion = expand_location(spec_.location);
     for (const std::string& path : expansion.paths) {
       // In a list, a folder is named as an entry of a directory is; alone, only its entries count.
@@ -131,8 +135,26 @@ class Finder {
     }
   }
 
+  // A directory may be a set itself, or a project that has its sets in a folder of their own.
+  bool add_set(const std::string& path, const std::string& split) {
+    Location location{path, true, nullptr};
+    const Format* format = recognise(location);
+    if (format == nullptr) {
+      return false;
+    }
+    found_.push_back({std::move(location), format, split});
+    return true;
+  }
+
+  bool add_sets_folder(const std::string& path) {
+    const char* folder = spec_.format != nullptr ? spec_.format->sets_folder : nullptr;
+    return folder != nullptr && path_exists(path + "/" + folder) &&
+           add_entries(path + "/" + folder, "", true);
+  }
+
   void add_directory(const std::string& path, const std::string& split, bool may_hold_splits) {
-    if (!add_entries(path, split, may_hold_splits)) {
+    if (!add_set(path, split.empty() ? split_of_name(path) : split) &&
+        !add_entries(path, split, may_hold_splits) && !add_sets_folder(path)) {
       throw file_error(
           ErrorKind::kNotFound, path,
           fmt::format(
@@ -178,6 +200,9 @@ class Finder {
     const PathKind kind = look_at(location);
     if (kind == PathKind::kDirectory) {
       const std::string own = split_of_name(path);
+      if (add_set(path, split.empty() ? own : split)) {
+        return true;
+      }
       return may_hold_splits && !own.empty() && add_entries(path, own, false);
     }
     if (kind == PathKind::kOther) {
@@ -212,8 +237,8 @@ class Finder {
     if (spec_.format == nullptr) {
       return detect_format(location);
     }
-    const bool fits =
-        spec_.format->recognises(location) || has_extension(*spec_.format, location.path);
+    const bool fits = spec_.format->recognises(location) ||
+                      (!location.is_directory && has_extension(*spec_.format, location.path));
     return fits ? spec_.format : nullptr;
   }
 

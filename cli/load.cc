@@ -56,6 +56,12 @@ Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCa
   context.decode = command_line.dataset.fields.decode;
   context.warn = warn;
   context.cache = &cache;
+  context.base_dir = command_line.base_dir;
+  context.allow_pipes = command_line.allow_pipes;
+  const auto& mount_options = command_line.fuse_options;
+  context.confine =
+      !command_line.allow_outside &&
+      std::find(mount_options.begin(), mount_options.end(), "allow_other") != mount_options.end();
   const std::vector<OpenedSource> sources = open_sources(command_line.sources, context);
   DatasetOptions options = command_line.dataset;
   if (options.verify == Verify::kMount) {

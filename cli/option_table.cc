@@ -29,7 +29,7 @@ void apply_attr(CommandLine& line, std::string_view option, const std::string& t
 
 constexpr unsigned kMostThreads = 1024;
 
-const std::array<OptionRow, 16> kRows = {{
+const std::array<OptionRow, 20> kRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
      "stack, concat, pad or bytes (default: stack if\nall items have one shape, else concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -52,10 +52,31 @@ const std::array<OptionRow, 16> kRows = {{
      [](CommandLine& line, std::string_view option, const std::string& text) {
        assign(line.dataset.fields.rename, option, text, parse_array_name);
      }},
-    {Place::kDataset, "decode", "NAME=raw", nullptr,
-     "shows stored bytes (default: by name, else content)",
+    {Place::kDataset, "decode", "NAME=KIND", nullptr,
+     "raw: stored bytes; or what records are: imagerecord,\nmatrix, vector, int32, int32vector, "
+     "token, wave, ...",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        assign(line.dataset.fields.decode, option, text, parse_decode_kind);
+     }},
+    {Place::kDataset, "map", "NAME=TABLE", nullptr,
+     "joins by what TABLE (utt2spk) says of each key",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       assign(line.dataset.maps, option, text,
+              [](std::string_view, const std::string& value) { return value; });
+     }},
+    {Place::kDataset, "base-dir", "DIR", nullptr,
+     "where paths in scripts begin (default: here or there)",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
+       line.base_dir = text;
+     }},
+    {Place::kDataset, "allow-pipes", nullptr, nullptr, "runs commands that scripts name",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
+       line.allow_pipes = true;
+     }},
+    {Place::kDataset, "allow-outside", nullptr, nullptr,
+     "with allow_other, opens files outside the folder, too",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
+       line.allow_outside = true;
      }},
     {Place::kDataset, "attr", "NAME=JSON", nullptr, "adds or replaces an attribute in attrs.*",
      apply_attr},

@@ -63,6 +63,26 @@ const Format& parse_format(std::string_view name, const std::string& text) {
                        : did_you_mean(name, sorted_format_names()));
 }
 
+// "ark,s,cs": a Kaldi table with the options of Kaldi's readers.
+const Format* parse_specifier(std::string_view words, SourceSpec& spec) {
+  static constexpr std::array<std::string_view, 12> kOptions = {"o",  "no",  "p",  "np", "s", "ns",
+                                                                "cs", "ncs", "bg", "b",  "t", "nt"};
+  const Format* format = nullptr;
+  for (std::size_t at = 0; at <= words.size();) {
+    const std::size_t end = std::min(words.find_first_of(", ", at), words.size());
+    const std::string_view word = words.substr(at, end - at);
+    at = end + 1;
+    if ((word == "ark" || word == "scp") && format == nullptr) {
+      format = find_format(word);
+    } else if (std::find(kOptions.begin(), kOptions.end(), word) == kOptions.end()) {
+      return nullptr;
+    }
+    spec.permissive = word == "p" || (spec.permissive && word != "np");
+    spec.keys_sorted = word == "s" || (spec.keys_sorted && word != "ns");
+  }
+  return format;
+}
+
 void parse_split(std::string_view target, SourceSpec& spec) {
   const std::size_t slash = target.find('/');
   spec.split = target.substr(0, slash);
@@ -104,7 +124,9 @@ SourceSpec parse_source(const std::string& text) {
   if (colon != std::string::npos && !path_exists(spec.location)) {
     const std::string name = spec.location.substr(0, colon);
     if (spec.split.empty() || looks_like_format(name)) {
-      spec.format = &parse_format(name, text);
+      const Format* table =
+          name.find_first_of(", ") != std::string::npos ? parse_specifier(name, spec) : nullptr;
+      spec.format = table != nullptr ? table : &parse_format(name, text);
       spec.location = spec.location.substr(colon + 1);
     }
   }

@@ -50,6 +50,21 @@ OpenedSource& entry_of(std::vector<OpenedSource>& entries, const FoundFile& file
   return entries.back();
 }
 
+// In a join, --decode calls the main field by the name of the ARRAY.
+OpenContext context_for(const SourceSpec& spec, const OpenContext& context) {
+  OpenContext own = context;
+  own.permissive |= spec.permissive;
+  own.keys_sorted = spec.keys_sorted;
+  if (!spec.array.empty()) {
+    const std::string kind = context.decode_kind(spec.array);
+    own.decode.erase("x");
+    if (!kind.empty()) {
+      own.decode["x"] = kind;
+    }
+  }
+  return own;
+}
+
 }  // namespace
 
 std::vector<OpenedSource> open_sources(const std::vector<std::string>& arguments,
@@ -76,8 +91,9 @@ std::vector<OpenedSource> open_sources(const std::vector<std::string>& arguments
   std::vector<OpenedSource> opened;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     std::vector<OpenedSource> entries;
+    OpenContext own = context_for(specs[i], context);
     for (const FoundFile& file : files_of_source[i]) {
-      entry_of(entries, file, specs[i]).tables.push_back(file.format->open(file.location, context));
+      entry_of(entries, file, specs[i]).tables.push_back(file.format->open(file.location, own));
     }
     std::move(entries.begin(), entries.end(), std::back_inserter(opened));
   }

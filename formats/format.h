@@ -90,6 +90,12 @@ class Column {
   // How many items from this one on (at least 1) are of one size and plan() can take as one, back
   // to back.
   virtual std::uint64_t run(std::uint64_t /*record*/) const { return 1; }
+
+  // The same items as another type, where the format knows how to make them so: float32 of
+  // float64 and the other way, text of more room. Null where it does not.
+  virtual std::shared_ptr<const Column> converted(const DType& /*dtype*/) const { return nullptr; }
+  // Frames per second of audio, where all items that are undamaged agree.
+  virtual std::optional<std::uint32_t> rate_hz() const { return std::nullopt; }
 };
 
 enum class KeyKind { kNone, kInteger, kText };
@@ -109,13 +115,16 @@ struct Field {
   std::string name;
   // Names the payload where the format has it from a file name ("jpg"); empty: look at the bytes.
   std::string extension;
-  // Exactly one of the two: payload bytes still to be understood, or items of known type.
+  // Payload bytes still to be understood, or items of known type; of items that also have a stored
+  // form, both: the bytes are shown where the user asks for them, or the items make no array.
   std::shared_ptr<const ByteColumn> bytes;
   std::shared_ptr<const Column> typed;
   // Items are pieces of one time axis (audio, feature matrices): always laid out one after another.
   bool time_series = false;
   // Missing in some records by the nature of the format: not worth a warning.
   bool sparse = false;
+  // A further part of the table's main field, named x_<part>: joined together with it.
+  bool companion = false;
 };
 
 // Files below records/: the stored bytes of each record, or of each of its parts.
@@ -158,6 +167,14 @@ struct OpenContext {
   // One line to the user; `text` has its place in it.
   std::function<void(const std::string& text)> warn;
   ChunkCache* cache = nullptr;
+  // Where relative paths that a data file names begin; empty: --base-dir was not given.
+  std::string base_dir;
+  // Commands in data files may be run.
+  bool allow_pipes = false;
+  // Files that a data file names must lie within the data set's folder.
+  bool confine = false;
+  // The user promises that keys rise, bytewise.
+  bool keys_sorted = false;
 
   // The kind given for `name`, or an empty string.
   std::string decode_kind(const std::string& name) const;
@@ -179,6 +196,8 @@ struct Format {
   bool (*recognises)(const Location& location);
   // Checks everything that can be checked cheaply.
   std::shared_ptr<const RecordTable> (*open)(const Location& location, OpenContext& context);
+  // Of formats whose sets are directories: where these lie within a project's folder.
+  const char* sets_folder = nullptr;
 };
 
 }  // namespace npyfs

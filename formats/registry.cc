@@ -8,6 +8,7 @@
 #include <string>
 
 #include "formats/ffrecord/ffrecord.h"
+#include "formats/kaldi/kaldi.h"
 #include "formats/recordio/recordio.h"
 #include "formats/tfrecord/tfrecord.h"
 
@@ -65,7 +66,8 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 3> rows = {kRecordio, kTfrecord, kFfrecord};
+  static const std::array<Format, 6> rows = {kRecordio, kTfrecord, kKaldi,
+                                             kArk,      kScp,      kFfrecord};
   return rows;
 }
 

@@ -10,6 +10,7 @@
 
 #include "formats/arrays/computed_array.h"
 #include "formats/arrays/join.h"
+#include "formats/arrays/key_map.h"
 #include "formats/arrays/layout.h"
 #include "formats/arrays/names.h"
 #include "formats/arrays/table_view.h"
@@ -194,6 +195,8 @@ class SplitBuilder {
   }
 
   const std::set<std::string>& names_seen() const { return names_seen_; }
+  // Of each field, where it is audio with one rate.
+  const std::map<std::string, std::optional<std::uint32_t>>& rates() const { return rates_; }
 
  private:
   // Of joined members: what is bad in one is left out of all, so that rows still belong together.
@@ -260,8 +263,10 @@ class SplitBuilder {
     std::vector<Join> joins(members_.size());
     std::vector<std::uint64_t> missing;
     for (std::size_t i = 1; i < members_.size(); ++i) {
-      joins[i] =
-          join_rows(*members_[0].table, *members_[i].table, members_[0].text, members_[i].text);
+      const auto map = options_.maps.find(members_[i].array);
+      const auto keyed =
+          map != options_.maps.end() ? map_keys(members_[0].table, map->second) : members_[0].table;
+      joins[i] = join_rows(*keyed, *members_[i].table, members_[0].text, members_[i].text);
       if (!joins[i].missing.empty()) {
         report_missing(members_[i], joins[i].missing);
         missing.insert(missing.end(), joins[i].missing.begin(), joins[i].missing.end());
@@ -317,6 +322,9 @@ class SplitBuilder {
         if (!laid.damaged.empty()) {
           left_out.insert(laid.damage_text + "; left out");
         }
+        if (laid.rate_hz || !laid.arrays.empty()) {
+          rates_[renamed(name)] = laid.rate_hz;
+        }
         for (LaidOutArray& array : laid.arrays) {
           add_array(name, array.name, std::move(array.array), member);
         }
@@ -350,16 +358,23 @@ class SplitBuilder {
       throw file_error(ErrorKind::kUnsupported, member.text, "it has no field to join");
     }
     chosen.emplace_back(member.array, &*main);
+    for (const Field& field : fields) {
+      if (field.companion && field.name.starts_with(main->name)) {
+        chosen.emplace_back(member.array + field.name.substr(main->name.size()), &field);
+      }
+    }
     return chosen;
+  }
+
+  std::string renamed(const std::string& field) const {
+    const auto found = options_.fields.rename.find(field);
+    return found == options_.fields.rename.end() ? field : found->second;
   }
 
   // `field` may be renamed; what is derived from it (x_offsets) follows.
   void add_array(const std::string& field, const std::string& derived, ArrayPtr array,
                  const Member& member) {
-    const auto renamed = options_.fields.rename.find(field);
-    const std::string plain = renamed == options_.fields.rename.end()
-                                  ? derived
-                                  : renamed->second + derived.substr(field.size());
+    const std::string plain = renamed(field) + derived.substr(field.size());
     const std::string name = escape_name(plain);
     const std::string source = fmt::format("field {} of {}", field, member.text);
     const auto [at, is_new] = taken_.emplace(name, source);
@@ -389,6 +404,7 @@ class SplitBuilder {
   Split split_;
   std::map<std::string, std::string> taken_;  // array name -> what it is
   std::set<std::string> names_seen_;
+  std::map<std::string, std::optional<std::uint32_t>> rates_;
 };
 
 template <typename Map>
@@ -402,18 +418,38 @@ void require_known(const Map& choices, const char* option, const std::set<std::s
 }
 
 // A choice that concerns nothing is a typing mistake.
-void check_choices(const FieldChoices& fields, const std::set<std::string>& known) {
+void check_choices(const DatasetOptions& options, const std::set<std::string>& known) {
+  const FieldChoices& fields = options.fields;
   require_known(fields.layout, "--layout", known);
   require_known(fields.dtype, "--dtype", known);
   require_known(fields.shape, "--shape", known);
   require_known(fields.decode, "--decode", known);
+  require_known(options.maps, "--map", known);
   std::set<std::string> renamable = known;
   renamable.insert("keys");
   require_known(fields.rename, "--name", renamable);
 }
 
-Dict make_attributes(const DatasetOptions& options) {
+using Rates = std::map<std::string, std::optional<std::uint32_t>>;
+
+// Of fields of one name in several splits, the rate on which all agree.
+void merge_rates(const Rates& more, Rates& rates) {
+  for (const auto& [name, rate] : more) {
+    const auto [at, is_new] = rates.emplace(name, rate);
+    if (!is_new && at->second != rate) {
+      at->second.reset();
+    }
+  }
+}
+
+Dict make_attributes(const DatasetOptions& options, const Rates& rates) {
   Dict attributes;
+  for (const auto& [name, rate] : rates) {
+    if (rate) {
+      set_value(attributes, fmt::format("samplerate_{}_Hz", name),
+                Value{static_cast<std::int64_t>(*rate)});
+    }
+  }
   if (options.class_names) {
     List names;
     for (const std::string& name : *options.class_names) {
@@ -442,16 +478,18 @@ Dataset build_dataset(const std::vector<OpenedSource>& sources, const DatasetOpt
   Dataset dataset;
   std::set<std::string> known;
   std::uint64_t records = 0;
+  Rates rates;
   for (const std::string& name : order) {
     SplitBuilder builder(name, gather_members(of_split[name]), options, warn);
     dataset.splits.push_back(builder.build());
     known.insert(builder.names_seen().begin(), builder.names_seen().end());
+    merge_rates(builder.rates(), rates);
     records += dataset.splits.back().records->size();
   }
   if (records > 0) {
-    check_choices(options.fields, known);
+    check_choices(options, known);
   }
-  dataset.attributes = make_attributes(options);
+  dataset.attributes = make_attributes(options, rates);
   return dataset;
 }
 

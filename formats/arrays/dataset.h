@@ -38,6 +38,7 @@ struct DatasetOptions {
   bool permissive = false;
   std::vector<std::pair<std::string, Value>> attributes;  // --attr, in order
   std::optional<std::vector<std::string>> class_names;    // --class-names
+  std::map<std::string, std::string> maps;                // --map ARRAY=TABLE
   // With --verify=mount: throws kCorrupt where a record fails its checksum, and remembers it.
   std::function<void(const Guard&)> require_intact;
 };

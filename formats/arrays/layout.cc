@@ -46,10 +46,12 @@ class FieldLayout {
   LaidOutField lay_out() {
     choose_column();
     found_ = survey(*column_, *table_);
+    convert();
     if (!fits()) {
       fall_back_to_bytes(fmt::format("cannot be one array: {}", found_.odd_record));
       found_ = survey(*column_, *table_);
     }
+    result_.rate_hz = column_->rate_hz();
     warn_of_absent();
     warn_of_damaged();
     describe_nothing();
@@ -63,7 +65,9 @@ class FieldLayout {
     refuse_unmet();
     const DType* dtype = chosen(choices_.dtype, name_);
     const Shape* shape = chosen(choices_.shape, name_);
-    if (field_.typed != nullptr) {
+    const std::string* decode = chosen(choices_.decode, name_);
+    const bool stored = layout_ == Layout::kBytes || (decode != nullptr && *decode == "raw");
+    if (field_.typed != nullptr && (!stored || field_.bytes == nullptr)) {
       column_ = field_.typed;
       if (dtype != nullptr || shape != nullptr) {
         column_ = redeclare(dtype, shape);
@@ -78,8 +82,7 @@ class FieldLayout {
       return;
     }
     column_ = make_raw_column(field_.bytes);
-    const std::string* decode = chosen(choices_.decode, name_);
-    if (layout_ != Layout::kBytes && (decode == nullptr || *decode != "raw")) {
+    if (!stored) {
       decode_payload();
     }
   }
@@ -163,6 +166,19 @@ class FieldLayout {
 
   // A field of known type may be given another shape of as many elements.
   std::shared_ptr<const Column> redeclare(const DType* dtype, const Shape* shape);
+
+  // Items of types that one type takes all of.
+  void convert() {
+    if (!found_.promoted) {
+      return;
+    }
+    if (auto converted = column_->converted(found_.dtype)) {
+      column_ = std::move(converted);
+    } else {
+      found_.all_alike = found_.same_rows = false;
+      found_.odd_record = found_.odd_dtype;
+    }
+  }
 
   bool fits() const {
     return found_.all_alike || found_.same_rows || field_.bytes == nullptr || declared_;
@@ -327,6 +343,13 @@ class ReshapedColumn : public Column {
   std::uint64_t size() const override { return base_->size(); }
   std::uint64_t run(std::uint64_t record) const override { return base_->run(record); }
   bool decoded(std::uint64_t record) const override { return base_->decoded(record); }
+  std::optional<std::uint32_t> rate_hz() const override { return base_->rate_hz(); }
+  std::shared_ptr<const Column> converted(const DType& dtype) const override {
+    auto base = base_->converted(dtype);
+    return base == nullptr
+               ? nullptr
+               : std::make_shared<ReshapedColumn>(std::move(base), shape_, name_, table_);
+  }
   std::optional<Item> uniform() const override {
     std::optional<Item> item = base_->uniform();
     if (item && size() > 0) {
@@ -367,6 +390,7 @@ class ReshapedColumn : public Column {
 };
 
 std::shared_ptr<const Column> FieldLayout::redeclare(const DType* dtype, const Shape* shape) {
+  std::shared_ptr<const Column> column = field_.typed;
   if (dtype != nullptr) {
     Item item;
     for (std::uint64_t record = 0; record < field_.typed->size(); ++record) {
@@ -377,16 +401,19 @@ std::shared_ptr<const Column> FieldLayout::redeclare(const DType* dtype, const S
         break;
       }
     }
-    if (!item.dtype.descr.empty() && !(item.dtype == *dtype)) {
+    const bool differs = !item.dtype.descr.empty() && !(item.dtype == *dtype);
+    if (auto converted = column->converted(*dtype)) {
+      column = std::move(converted);
+    } else if (differs) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("{}: --dtype {}={}: the source says it is {}", first_source(*table_),
                               name_, dtype->text(), item.dtype.text()));
     }
   }
   if (shape == nullptr) {
-    return field_.typed;
+    return column;
   }
-  return std::make_shared<ReshapedColumn>(field_.typed, *shape, name_, table_);
+  return std::make_shared<ReshapedColumn>(std::move(column), *shape, name_, table_);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct LaidOutArray {
 
 struct LaidOutField {
   std::vector<LaidOutArray> arrays;
+  // Of audio whose records agree.
+  std::optional<std::uint32_t> rate_hz;
   // Records found damaged on the way, and what was warned of them.
   std::vector<std::uint64_t> damaged;
   std::string damage_text;

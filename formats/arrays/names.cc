@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdint>
+
+#include "formats/bytes/utf8.h"
 
 namespace npyfs {
 
@@ -17,16 +20,27 @@ std::string escape_name(std::string_view name) {
   }
   std::string out;
   out.reserve(name.size());
-  for (const char c : name) {
-    if (c == '/') {
-      out += "%2F";
-    } else if (c == '\0') {
-      out += "%00";
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t begin = at;
+    const auto point = next_code_point(name, at);
+    if (!point || is_surrogate(*point)) {
+      at = begin + 1;
+    }
+    if (!point || is_surrogate(*point) || *point == '/' || *point == 0) {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(name[begin]));
     } else {
-      out += c;
+      out += name.substr(begin, at - begin);
     }
   }
   return out;
+}
+
+// "%80" to "%FF".
+bool is_high_escape(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  return text.size() == 3 && text[0] == '%' && kDigits.find(text[1]) >= 8 &&
+         kDigits.find(text[1]) != std::string_view::npos &&
+         kDigits.find(text[2]) != std::string_view::npos;
 }
 
 std::string unescape_name(std::string_view name) {
@@ -37,11 +51,11 @@ std::string unescape_name(std::string_view name) {
   out.reserve(name.size());
   for (std::size_t i = 0; i < name.size(); ++i) {
     const std::string_view escape = name.substr(i, 3);
-    if (escape == "%2F" || escape == "%2E") {
-      out += escape == "%2F" ? '/' : '.';
-      i += 2;
-    } else if (escape == "%00") {
-      out += '\0';
+    const bool ascii = escape == "%2F" || escape == "%2E" || escape == "%00";
+    if (ascii || is_high_escape(escape)) {
+      unsigned value = 0;
+      std::from_chars(escape.data() + 1, escape.data() + 3, value, 16);
+      out += static_cast<char>(value);
       i += 2;
     } else {
       out += name[i];

@@ -9,8 +9,8 @@
 
 namespace npyfs {
 
-// `/` as %2F, NUL as %00, a whole name of dots (`.`, `..`) as %2E each, an empty name as %. Nothing
-// else is touched: the name stays what the user knows.
+// `/` as %2F, NUL as %00, a byte that is not UTF-8 as %80 to %FF, a whole name of dots (`.`, `..`)
+// as %2E each, an empty name as %. Nothing else is touched: the name stays what the user knows.
 std::string escape_name(std::string_view name);
 
 // The opposite; a `%` that begins no escape of ours stays.

@@ -25,6 +25,25 @@ bool alike_but_rows(const Item& item, const Survey& survey) {
           std::equal(item.shape.begin() + 1, item.shape.end(), survey.shape.begin() + 1));
 }
 
+// No elements in any of two dimensions and more: it fits items of any width.
+bool is_void(const Shape& shape) {
+  return shape.size() > 1 &&
+         std::all_of(shape.begin(), shape.end(), [](std::uint64_t n) { return n == 0; });
+}
+
+// The type that takes items of both; nothing where there is none.
+std::optional<DType> common_dtype(const DType& a, const DType& b) {
+  if (a.kind == 'U' && b.kind == 'U') {
+    return a.itemsize < b.itemsize ? b : a;
+  }
+  const DType single = DType::simple("<f4");
+  const DType wide = DType::simple("<f8");
+  if ((a == single && b == wide) || (a == wide && b == single)) {
+    return single;
+  }
+  return std::nullopt;
+}
+
 std::uint64_t rows_of(const Shape& shape) { return shape.empty() ? 1 : shape[0]; }
 
 class Surveyor {
@@ -92,9 +111,21 @@ class Surveyor {
     found_.shape = item.shape;
   }
 
-  void compare(std::uint64_t record, const Item& item) {
+  void compare(std::uint64_t record, Item& item) {
+    if (item.dtype != found_.dtype) {
+      promote(record, item);
+    }
+    if (is_void(found_.shape) && item.shape.size() == found_.shape.size() &&
+        item.dtype == found_.dtype && !is_void(item.shape)) {
+      start_rows(record);  // those before have no rows
+      found_.all_alike = false;
+      found_.shape = item.shape;
+    } else if (is_void(item.shape) && item.shape.size() == found_.shape.size()) {
+      std::copy(found_.shape.begin() + 1, found_.shape.end(), item.shape.begin() + 1);
+    }
     if (item.shape == found_.shape && item.dtype == found_.dtype) {
       push_rows();
+      found_.most_rows = std::max(found_.most_rows, rows_of(item.shape));
       return;
     }
     if (found_.odd_record.empty() || (found_.same_rows && !alike_but_rows(item, found_))) {
@@ -106,6 +137,20 @@ class Surveyor {
     found_.same_rows = found_.same_rows && alike_but_rows(item, found_);
     start_rows(record);
     found_.rows.push_back(rows_of(item.shape));
+  }
+
+  // Takes both types for one, if there is one for both.
+  void promote(std::uint64_t record, Item& item) {
+    const auto common = common_dtype(found_.dtype, item.dtype);
+    if (!common) {
+      return;
+    }
+    if (!found_.promoted) {
+      found_.promoted = true;
+      found_.odd_dtype = fmt::format("{} is {}, the first is {}", record_name(table_, record),
+                                     item_text(item), found_.dtype.text());
+    }
+    found_.dtype = item.dtype = *common;
   }
 
   // The record has the common shape.

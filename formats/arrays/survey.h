@@ -25,6 +25,10 @@ struct Survey {
   bool all_alike = true;   // every item there has that dtype and shape
   bool same_rows = true;   // every item there has that dtype and that shape but for axis 0
   std::string odd_record;  // the first that broke the one or the other, and how
+  // Some items are of another type that one type takes all of, if the column can convert them:
+  // `dtype` is that type (the longest text; float32 for float32 and float64).
+  bool promoted = false;
+  std::string odd_dtype;  // the first such item, and how it differs
 
   std::uint64_t absent = 0;
   std::uint64_t first_absent = 0;

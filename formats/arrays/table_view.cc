@@ -118,6 +118,30 @@ class ConcatColumn : public Column {
     }
     return common;
   }
+  std::shared_ptr<const Column> converted(const DType& dtype) const override {
+    auto all = std::make_shared<ConcatColumn>(starts_);
+    for (const auto& part : parts_) {
+      all->add_part(part != nullptr ? part->converted(dtype) : nullptr);
+      if (part != nullptr && all->parts_.back() == nullptr) {
+        return nullptr;
+      }
+    }
+    return all;
+  }
+  std::optional<std::uint32_t> rate_hz() const override {
+    std::optional<std::uint32_t> common;
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      const auto rate = parts_[part] != nullptr ? parts_[part]->rate_hz() : std::nullopt;
+      if (starts_.count(part) == 0) {
+        continue;
+      }
+      if (!rate || (common && *common != *rate)) {
+        return std::nullopt;
+      }
+      common = rate;
+    }
+    return common;
+  }
   bool decoded(std::uint64_t record) const override {
     const auto at = starts_.find(record);
     return parts_[at.part] != nullptr && parts_[at.part]->decoded(at.record);
@@ -247,6 +271,7 @@ class ConcatTable : public RecordTable {
     for (const auto& [i, field] : found) {
       no_bytes_in = field->bytes == nullptr ? tables_[i].get() : no_bytes_in;
       no_type_in = field->typed == nullptr ? tables_[i].get() : no_type_in;
+      merged.companion |= field->companion;
       merged.time_series |= field->time_series;
       merged.sparse |= field->sparse;
       if (merged.extension.empty()) {
@@ -334,6 +359,11 @@ class SelectedColumn : public Column {
     base_->inspect((*rows_)[record], item);
   }
   std::optional<Item> uniform() const override { return base_->uniform(); }
+  std::shared_ptr<const Column> converted(const DType& dtype) const override {
+    auto base = base_->converted(dtype);
+    return base == nullptr ? nullptr : std::make_shared<SelectedColumn>(std::move(base), rows_);
+  }
+  std::optional<std::uint32_t> rate_hz() const override { return base_->rate_hz(); }
   bool decoded(std::uint64_t record) const override { return base_->decoded((*rows_)[record]); }
   void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
     base_->plan((*rows_)[record], range, plan);
@@ -359,7 +389,8 @@ class SelectedTable : public RecordTable {
     for (Field field : base_->fields()) {
       if (field.bytes != nullptr) {
         field.bytes = std::make_shared<SelectedByteColumn>(field.bytes, rows_);
-      } else {
+      }
+      if (field.typed != nullptr) {
         field.typed = std::make_shared<SelectedColumn>(field.typed, rows_);
       }
       fields_.push_back(std::move(field));

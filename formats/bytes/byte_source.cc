@@ -28,10 +28,8 @@ Error changed_error(const std::string& name, std::string_view how) {
                     fmt::format("the file {} since it was mounted; unmount and mount again", how));
 }
 
-// Windows of WindowReader. Headers less than kNear apart are cheaper to read with what lies between
-// them (a system call costs about as much as copying 16 KiB); farther apart only a page is read.
-constexpr std::size_t kNear = 16 * 1024;
-constexpr std::size_t kWindowNbytes = 256 * 1024;
+// Windows of WindowReader: for near things so many times their distance, else a probe.
+constexpr std::size_t kWindowDistances = 16;
 constexpr std::size_t kProbeNbytes = 512;
 
 std::atomic<bool> changed_sources{false};
@@ -95,7 +93,7 @@ std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources) {
 
 bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
-std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name) {
+int FileSource::open_regular(const std::string& path, const std::string& name, Identity& identity) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     throw system_error(name, "open", errno);
@@ -103,8 +101,6 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
   if (!S_ISREG(status.st_mode)) {
     throw file_error(ErrorKind::kUnsupported, name, "not a regular file");
   }
-  // First, since it may fail.
-  std::string absolute = std::filesystem::absolute(path).string();
   // O_NONBLOCK: should the path have become a FIFO since, opening it must not wait.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
@@ -114,8 +110,21 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
     ::close(fd);
     throw file_error(ErrorKind::kUnsupported, name, "not a regular file");
   }
-  const Identity identity{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                          to_ns(status.st_mtim)};
+  identity = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+              to_ns(status.st_mtim)};
+  return fd;
+}
+
+std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name,
+                                             Descriptor descriptor) {
+  // First, since it may fail.
+  std::string absolute = std::filesystem::absolute(path).string();
+  Identity identity{};
+  int fd = open_regular(path, name, identity);
+  if (descriptor == Descriptor::kOnDemand) {
+    ::close(fd);
+    fd = -1;
+  }
   return std::shared_ptr<FileSource>(new FileSource(name, std::move(absolute), fd, identity));
 }
 
@@ -125,7 +134,11 @@ FileSource::FileSource(std::string name, std::string path, int fd, const Identit
       fd_(fd),
       identity_(identity) {}
 
-FileSource::~FileSource() { ::close(fd_); }
+FileSource::~FileSource() {
+  if (fd_ >= 0) {
+    ::close(fd_);
+  }
+}
 
 void FileSource::check_unchanged() const {
   struct stat status {};
@@ -153,8 +166,26 @@ void FileSource::note_changed() const {
 }
 
 void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
+  if (fd_ >= 0) {
+    read_from(fd_, offset, out);
+    return;
+  }
+  struct Closer {
+    int fd;
+    ~Closer() { ::close(fd); }
+  };
+  Identity now{};
+  const Closer opened{open_regular(path_, name(), now)};
+  if (!(now == identity_)) {
+    note_changed();
+    throw changed_error(name(), "has changed");
+  }
+  read_from(opened.fd, offset, out);
+}
+
+void FileSource::read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
-    const ssize_t n = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+    const ssize_t n = ::pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
     if (n > 0) {
       offset += static_cast<std::uint64_t>(n);
       out = out.subspan(static_cast<std::size_t>(n));
@@ -175,11 +206,16 @@ void MemorySource::do_read(std::uint64_t offset, std::span<std::byte> out) const
 }
 
 std::span<const std::byte> WindowReader::at(std::uint64_t offset, std::size_t nbytes) {
+  return at_least(offset, nbytes).first(nbytes);
+}
+
+std::span<const std::byte> WindowReader::at_least(std::uint64_t offset, std::size_t nbytes) {
   const bool inside =
       offset >= window_offset_ && lies_within(offset - window_offset_, nbytes, window_.size());
   if (!inside) {
-    const bool near = offset >= last_offset_ && offset - last_offset_ <= kNear;
-    const std::size_t wanted = std::max(nbytes, near ? kWindowNbytes : kProbeNbytes);
+    const bool near = offset >= last_offset_ && offset - last_offset_ <= near_nbytes_;
+    const std::size_t wanted =
+        std::max(nbytes, near ? kWindowDistances * near_nbytes_ : kProbeNbytes);
     source_.require_within(offset, nbytes);
     window_.resize(std::min<std::uint64_t>(wanted, source_.nbytes() - offset));
     window_offset_ = offset;
@@ -191,7 +227,7 @@ std::span<const std::byte> WindowReader::at(std::uint64_t offset, std::size_t nb
     }
   }
   last_offset_ = offset;
-  return std::span<const std::byte>(window_).subspan(offset - window_offset_, nbytes);
+  return std::span<const std::byte>(window_).subspan(offset - window_offset_);
 }
 
 }  // namespace npyfs

@@ -92,7 +92,11 @@ class FileSource : public ByteSource {
  public:
   // Opens `path`; `name` is what messages call it. Throws kNotFound, kIo, or kUnsupported for what
   // is not a regular file (a FIFO is never opened: that could wait for ever).
-  static std::shared_ptr<FileSource> open(const std::string& path, const std::string& name);
+  // With kOnDemand no descriptor is kept: each read opens the file anew and looks whether it is
+  // still the same one.
+  enum class Descriptor { kKept, kOnDemand };
+  static std::shared_ptr<FileSource> open(const std::string& path, const std::string& name,
+                                          Descriptor descriptor = Descriptor::kKept);
   ~FileSource() override;
 
   void check_unchanged() const override;
@@ -108,8 +112,10 @@ class FileSource : public ByteSource {
   void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
 
   std::string path_;  // absolute: the daemon changes its working directory
-  int fd_;
+  int fd_;            // -1: on demand
   Identity identity_;
+  static int open_regular(const std::string& path, const std::string& name, Identity& identity);
+  void read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const;
   void note_changed() const;
 
   mutable std::atomic<bool> changed_{false};
@@ -130,13 +136,21 @@ class MemorySource : public ByteSource {
 // they lie close together, and without reading what lies between where they do not. One thread.
 class WindowReader {
  public:
-  explicit WindowReader(const ByteSource& source) : source_(source) {}
+  // Two small things at most `near_nbytes` apart are read with what lies between them.
+  explicit WindowReader(const ByteSource& source, std::size_t near_nbytes = kNearNbytes)
+      : source_(source), near_nbytes_(near_nbytes) {}
 
   // `nbytes` bytes at `offset`; valid until the next call. Throws as ByteSource::read_at.
   std::span<const std::byte> at(std::uint64_t offset, std::size_t nbytes);
+  // The same with whatever else is at hand behind them.
+  std::span<const std::byte> at_least(std::uint64_t offset, std::size_t nbytes);
 
  private:
+  // A system call costs about as much as copying this.
+  static constexpr std::size_t kNearNbytes = 16 * 1024;
+
   const ByteSource& source_;
+  std::size_t near_nbytes_;
   std::vector<std::byte> window_;
   std::uint64_t window_offset_ = 0;
   std::uint64_t last_offset_ = 0;

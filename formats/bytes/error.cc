@@ -52,13 +52,12 @@ std::string printable(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
     const auto point = next_code_point(text, at);
-    const bool plain = point && !is_surrogate(*point) && *point >= 0x20 && *point != 0x7f;
-    for (std::size_t i = begin; i < at; ++i) {
-      if (plain) {
-        out += text[i];
-      } else {
-        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
-      }
+    const auto byte = static_cast<unsigned char>(text[begin]);
+    if (!point || is_surrogate(*point) || byte < 0x20 || byte == 0x7f) {
+      at = begin + 1;
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += text.substr(begin, at - begin);
     }
   }
   return out;

@@ -48,7 +48,7 @@ Error file_error(ErrorKind kind, std::string_view file, std::string_view text);
 Error system_error(std::string_view file, std::string_view verb, int system_errno);
 
 // `text` with control bytes (below 0x20, 0x7f) and what is not UTF-8 as \xNN, so that a message
-// stays one line that every terminal shows.
+// stays one line of text.
 std::string printable(std::string_view text);
 
 }  // namespace npyfs

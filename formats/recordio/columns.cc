@@ -169,17 +169,13 @@ void KeyColumn::append(std::int64_t key) {
 }
 
 void KeyColumn::append(std::string_view key) {
-  begins_.push_back(text_.size());
-  lengths_.push_back(static_cast<std::uint32_t>(key.size()));
-  text_ += key;
+  texts_.append(key);
   ++size_;
 }
 
 void KeyColumn::shrink() {
   integers_.shrink_to_fit();
-  text_.shrink_to_fit();
-  begins_.shrink_to_fit();
-  lengths_.shrink_to_fit();
+  texts_.shrink();
 }
 
 }  // namespace npyfs

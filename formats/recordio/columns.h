@@ -10,11 +10,11 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "formats/bytes/extent_column.h"
+#include "formats/bytes/string_list.h"
 #include "formats/damage_list.h"
 #include "formats/format.h"
 
@@ -94,7 +94,8 @@ class ValueColumn : public Column {
   std::vector<std::uint32_t> widths_;
 };
 
-// Nothing per record while integers count up by one; else 8 bytes, or 12 and the text.
+// Nothing per record while integers count up by one; else 8 bytes, and the text where they are
+// text.
 class KeyColumn {
  public:
   void append(std::int64_t key);
@@ -104,9 +105,7 @@ class KeyColumn {
   std::int64_t integer(std::uint64_t record) const {
     return integers_.empty() ? counted(record) : integers_[record];
   }
-  std::string_view text(std::uint64_t record) const {
-    return std::string_view(text_).substr(begins_[record], lengths_[record]);
-  }
+  std::string_view text(std::uint64_t record) const { return texts_[record]; }
 
  private:
   std::int64_t counted(std::uint64_t record) const {
@@ -116,9 +115,7 @@ class KeyColumn {
   std::uint64_t size_ = 0;
   std::int64_t first_ = 0;
   std::vector<std::int64_t> integers_;
-  std::string text_;
-  std::vector<std::uint64_t> begins_;
-  std::vector<std::uint32_t> lengths_;
+  StringList texts_;
 };
 
 }  // namespace npyfs

@@ -11,68 +11,14 @@
 #include <optional>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/line_reader.h"
 
 namespace npyfs {
 
 namespace {
 
-constexpr std::size_t kBufferNbytes = 1 << 20;
 // A longer line is no line of an index.
 constexpr std::size_t kLineLimitNbytes = 1 << 16;
-
-// Lines without their ends ("\n" or "\r\n"), through one buffer.
-class LineReader {
- public:
-  explicit LineReader(const ByteSource& source) : source_(source) {}
-
-  // False at the end of the file. `line` is valid until the next call.
-  bool next(std::string_view& line) {
-    const char* end = nullptr;
-    while ((end = find_line_end()) == nullptr) {
-      if (read_ == source_.nbytes() || buffer_.size() - begin_ > kLineLimitNbytes) {
-        end = buffer_.data() + buffer_.size();
-        break;
-      }
-      refill();
-    }
-    const char* const start = buffer_.data() + begin_;
-    if (start == buffer_.data() + buffer_.size() && read_ == source_.nbytes()) {
-      return false;
-    }
-    offset_ = read_ - (buffer_.size() - begin_);
-    line = {start, static_cast<std::size_t>(end - start)};
-    begin_ += line.size() + (end < buffer_.data() + buffer_.size() ? 1 : 0);
-    ++number_;
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-    }
-    return true;
-  }
-  std::uint64_t offset() const { return offset_; }  // of the line last returned
-  std::uint32_t number() const { return number_; }  // from 1
-
- private:
-  const char* find_line_end() const {
-    return static_cast<const char*>(
-        std::memchr(buffer_.data() + begin_, '\n', buffer_.size() - begin_));
-  }
-
-  void refill() {
-    buffer_.erase(0, begin_);
-    begin_ = 0;
-    const std::size_t kept = buffer_.size();
-    buffer_.resize(kept + std::min<std::uint64_t>(kBufferNbytes, source_.nbytes() - read_));
-    source_.read_at(read_, std::as_writable_bytes(std::span(buffer_).subspan(kept)));
-    read_ += buffer_.size() - kept;
-  }
-
-  const ByteSource& source_;
-  std::string buffer_;
-  std::size_t begin_ = 0;   // of what is not handed out yet
-  std::uint64_t read_ = 0;  // bytes of the file that are or were in the buffer
-  std::uint64_t offset_ = 0;
-  std::uint32_t number_ = 0;
-};
 
 struct Line {
   std::string_view key;
@@ -124,7 +70,7 @@ class IdxParser {
     idx = {};
     idx.integer_keys = integer_keys;
     bad_lines_ = 0;
-    LineReader lines(source_);
+    LineReader lines(source_, kLineLimitNbytes);
     std::string_view text;
     while (lines.next(text)) {
       if (trim(text).empty()) {

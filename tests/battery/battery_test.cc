@@ -288,6 +288,10 @@ TEST_P(DamageBattery, RandomDamageAnywhere) {
 
 const std::vector<DamagedFile>& files_to_damage() {
   static const std::vector<DamagedFile> kFiles = {
+      {"kaldi/tables/mat_f64.ark", "ark:", false},
+      {"kaldi/tables/sparse.ark", "ark:", false},
+      {"kaldi/tables/cm2_kaldiio.ark", "ark:", false},
+      {"kaldi/tables/vec_f64.ark", "ark:", false},
       {"ffrecord/fixed_f32.ffr", "ffrecord:", true},
       {"ffrecord/npy_samples.ffr", "ffrecord:", true},
       {"recordio/noidx.rec", "recordio:", false},

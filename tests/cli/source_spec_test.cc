@@ -63,8 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(SourceSpec, RefusesWhatIsNeitherSplitNorFormat) {
   const ScratchFolder folder;
   for (const char* text : {"nosuch:file", "bad split=file", "/data/x=1/a.ffr", "=file", ":file",
-                           ".hidden=file", "attrs.npy=file", "val=ark,s,cs:file", "val/=file",
-                           "val/a/b=file", "val=nosuch:file", "val=", "ffrecord:"}) {
+                           ".hidden=file", "attrs.npy=file", "val=ark,f:file", "ark,scp:file",
+                           "val/=file", "val/a/b=file", "val=nosuch:file", "val=", "ffrecord:"}) {
     expect_says(error_of(ErrorKind::kUsage, [&] { parse_source(text); }),
                 {text, "ffrecord", "recordio", "tfrecord"});
   }
@@ -109,8 +109,17 @@ TEST(SplitWords, AreFoundInNames) {
   }
 }
 
+TEST(SourceSpec, TakesKaldisSpecifiers) {
+  const SourceSpec spec = parse_source("val/y=ark,s,cs,p:file");
+  EXPECT_STREQ(spec.format->name, "ark");
+  EXPECT_EQ(spec.location, "file");
+  EXPECT_TRUE(spec.permissive);
+  EXPECT_TRUE(spec.keys_sorted);
+  EXPECT_FALSE(parse_source("scp,no,ncs:file").permissive);
+}
+
 TEST(SplitWords, FormatNamesAreSorted) {
-  EXPECT_EQ(format_names(), "ffrecord, recordio, tfrecord");
+  EXPECT_EQ(format_names(), "ark, ffrecord, kaldi, recordio, scp, tfrecord");
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ A case is an object:
   stderr_has    words on stderr of a mount that succeeds
   expected      folder of the .npy files (and a subset of attrs.json) that must appear
   only          no other .npy is listed
+  optional      arrays that may be missing or answer EIO; where they read they are the expected ones
+  unreadable    arrays that are missing, or whose first and last byte of data answer EIO
   eio           {array: [[first, last], ...]}: rows that answer EIO; the others read, unless they
                 share a page with one of these
   readable      {array: [[first, last], ...]}: rows that must read
@@ -38,7 +40,8 @@ from mounting import PAGE, MountTest, mounts_at, npyfs, read_range, saved
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 KNOWN = set("name args cwd files fails rc says may_fail stderr_has expected only eio readable eio_at "
-            "spots records records_eio count absent must_not_exist".split())
+            "spots records records_eio count absent must_not_exist optional "
+            "unreadable".split())
 
 
 def make_file(path, what, base):
@@ -76,6 +79,15 @@ def header_of(path):
         shape, fortran_order, dtype = read(file)
         assert not fortran_order or len(shape) < 2, path
         return dtype, shape, file.tell()
+
+
+def readable(path, nbytes=-1):
+    try:
+        with open(path, "rb", buffering=0) as file:
+            file.read(nbytes)
+        return True
+    except OSError:
+        return False
 
 
 def rows_in(ranges):
@@ -118,8 +130,11 @@ class GoldenTest(MountTest):
         expected = base / case["expected"] if case.get("expected") else None
         wanted = arrays_below(expected) if expected else set()
         by_row = set(case.get("eio", {})) | set(case.get("readable", {}))
-        for name in sorted(wanted - by_row):
+        optional = {name for name in case.get("optional", []) if not readable(mnt / name)}
+        for name in sorted(wanted - by_row - optional):
             self.check_array(mnt / name, expected / name)
+        for name in case.get("unreadable", []):
+            self.check_unreadable(mnt / name)
         for name in sorted(by_row):
             self.check_rows(mnt / name, expected / name if name in wanted else None,
                             rows_in(case.get("eio", {}).get(name, [])),
@@ -131,7 +146,8 @@ class GoldenTest(MountTest):
         for name, spots in case.get("spots", {}).items():
             self.check_spots(mnt / name, spots)
         if case.get("only"):
-            self.assertLessEqual(arrays_below(mnt), wanted | by_row | set(case.get("spots", {})))
+            self.assertLessEqual(arrays_below(mnt), wanted | by_row | set(case.get("spots", {}))
+                                 | set(case.get("optional", [])))
         for name, golden in case.get("records", {}).items():
             self.assertEqual((mnt / name).read_bytes(), (base / golden).read_bytes(), name)
         for name in case.get("records_eio", []):
@@ -154,6 +170,15 @@ class GoldenTest(MountTest):
         self.assertTrue(got == wanted, f"{path} differs from {golden}")
         mapped = np.load(path, mmap_mode="r")
         self.assertTrue(mapped.tobytes() == np.load(golden).tobytes(), f"{path}: memmap differs")
+
+    def check_unreadable(self, path):
+        if not path.exists():
+            return
+        size = path.stat().st_size
+        data_at = header_of(path)[2] if readable(path, 128) else 0
+        if data_at < size:
+            for offset in (data_at, size - 1):
+                self.assert_errno(errno.EIO, read_range, path, offset, 1)
 
     def check_rows(self, path, golden, bad, readable):
         """`bad` rows answer EIO; of the others those in `readable` (None: all) equal the golden."""

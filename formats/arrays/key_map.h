@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Records that are joined by what a table says of their keys: an utterance's speaker.
+
+#pragma once
+
+#include <string>
+
+#include "formats/arrays/table_view.h"
+
+namespace npyfs {
+
+// `table` with other keys: for each record what `map` says of it. `map` is a text field of `table`,
+// else a file with lines of key and value. Throws kCorrupt where it lacks a key, kNotFound.
+TablePtr map_keys(TablePtr table, const std::string& map);
+
+}  // namespace npyfs

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/kaldi/ark.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "formats/bytes/inflate.h"
+#include "formats/kaldi/binary.h"
+
+namespace npyfs {
+
+namespace {
+
+constexpr std::size_t kMostKeyNbytes = 64 * 1024;
+
+class ArkReader {
+ public:
+  ArkReader(const SourcePtr& source, Wanted wanted, OpenContext& context)
+      : source_(source),
+        context_(context),
+        cursor_(*source),
+        objects_(std::move(wanted), source->name(), context) {
+    index_.sources.push_back(source);
+  }
+
+  ObjectIndex read() {
+    try {
+      while (read_key()) {
+        Object object;
+        objects_.read(cursor_, false, object);
+        index_.objects.push_back(object);
+        index_.keys.append(key_);
+        skip_surplus(object);
+      }
+    } catch (const Error& error) {
+      give_up(error);
+    }
+    objects_.settle(index_);
+    index_.objects.shrink_to_fit();
+    index_.keys.shrink();
+    return std::move(index_);
+  }
+
+ private:
+  // Moves to where the next object begins; false at the end of the archive.
+  bool read_key() {
+    while (is_blank(cursor_.peek())) {
+      cursor_.skip();
+    }
+    const std::uint64_t begin = cursor_.offset();
+    if (begin == 0 && at_binary_object(cursor_)) {
+      throw cursor_.fault(0,
+                          "the file begins with an object, expected a key before it (an object "
+                          "of its own is named in a script: KEY FILE)");
+    }
+    key_.clear();
+    int c = cursor_.peek();
+    for (; c >= 0 && !is_blank(c); c = cursor_.peek()) {
+      key_ += static_cast<char>(c);
+      cursor_.skip();
+      if (key_.size() > kMostKeyNbytes) {
+        throw cursor_.fault(begin, "a key is longer than 64 KiB, expected less");
+      }
+    }
+    if (c < 0) {
+      end_in_key(begin);
+      return false;
+    }
+    if (c == ' ' || c == '\t') {
+      cursor_.skip();
+      // An empty last line may lack its end, nothing else can be empty.
+      const bool among_lines =
+          !index_.objects.empty() && index_.objects.back().kind == ObjectKind::kLine;
+      if (cursor_.peek() < 0 && !among_lines) {
+        end_in_key(begin);
+        return false;
+      }
+    } else if (c != '\n') {
+      throw cursor_.fault(
+          cursor_.offset(),
+          fmt::format("the byte behind key '{}' is {:#04x}, expected a blank, a TAB "
+                      "or a line end",
+                      printable(key_.substr(0, 100)), c));
+    }
+    return true;
+  }
+
+  // Kaldi takes that for a clean end and says nothing.
+  void end_in_key(std::uint64_t begin) {
+    if (key_.empty()) {
+      return;
+    }
+    const Error error =
+        cursor_.fault(begin, fmt::format("the file ends with key '{}', expected an object behind "
+                                         "it",
+                                         printable(key_.substr(0, 100))));
+    if (index_.objects.empty()) {
+      throw error;
+    }
+    context_.warn(fmt::format("{} (its last {} bytes are left out)", error.what(), key_.size()));
+  }
+
+  // Kaldi writes four bytes more for an empty compressed matrix than it reads.
+  void skip_surplus(const Object& object) {
+    const bool compressed =
+        object.kind >= ObjectKind::kCompressed && object.kind <= ObjectKind::kCompressed3;
+    if (!compressed || object.rows > 0) {
+      return;
+    }
+    const auto head = cursor_.look(4);
+    if (head.size() == 4 && std::all_of(head.begin(), head.end(),
+                                        [](std::byte byte) { return byte == std::byte{0}; })) {
+      cursor_.seek(cursor_.offset() + 4);
+    }
+  }
+
+  void give_up(const Error& error) const {
+    const bool of_content =
+        error.kind() == ErrorKind::kCorrupt || error.kind() == ErrorKind::kUnsupported;
+    if (!of_content || !context_.permissive || index_.objects.empty()) {
+      throw error;
+    }
+    context_.warn(fmt::format("{}; only the {} objects before it are shown", error.what(),
+                              index_.objects.size()));
+  }
+
+  SourcePtr source_;
+  OpenContext& context_;
+  Cursor cursor_;
+  ObjectReader objects_;
+  ObjectIndex index_;
+  std::string key_;
+};
+
+}  // namespace
+
+bool looks_like_ark(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  const std::size_t end = text.find_first_of(kBlanks);
+  if (end == 0 || end == std::string_view::npos || (text[end] != ' ' && text[end] != '\t')) {
+    return false;
+  }
+  const bool key = std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end),
+                               [](char c) { return static_cast<unsigned char>(c) > ' '; });
+  const std::string_view object = text.substr(end + 1);
+  const bool binary = object.size() >= 3 && object[0] == '\0' && object[1] == 'B';
+  return key && (binary || is_wav(head.subspan(end + 1)));
+}
+
+ObjectIndex read_ark(SourcePtr source, Wanted wanted, OpenContext& context) {
+  std::vector<std::byte> head(std::min<std::uint64_t>(source->nbytes(), 3));
+  source->read_at(0, head);
+  if (is_gzip(head)) {
+    InflateOptions options;
+    options.permissive = context.permissive;
+    options.warn = context.warn;
+    source = open_inflated(std::move(source), *context.cache, options);
+  }
+  return ArkReader(source, std::move(wanted), context).read();
+}
+
+}  // namespace npyfs

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/kaldi/data_dir.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "formats/kaldi/ark.h"
+#include "formats/kaldi/scp.h"
+#include "formats/kaldi/segments.h"
+
+namespace npyfs {
+
+namespace {
+
+bool is_file(const std::string& path) {
+  struct stat about;
+  return ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+}
+
+// The words said of each of `keys`; none where the file lacks one.
+ObjectIndex words_for(const StringList& keys, const std::string& path, OpenContext& context) {
+  const ObjectIndex words =
+      read_ark(FileSource::open(path, path), *parse_wanted("tokens"), context);
+  const auto rows = match_keys(keys, words.keys, path);
+  ObjectIndex chosen;
+  chosen.sources = words.sources;
+  chosen.objects.reserve(rows.size());
+  std::uint64_t missing = 0;
+  for (std::uint64_t record = 0; record < rows.size(); ++record) {
+    Object object;
+    if (rows[record] != kNoRow) {
+      object = words.objects[rows[record]];
+    } else {
+      object.kind = ObjectKind::kTokens;
+      object.text = true;
+      if (++missing == 1) {
+        context.warn(file_error(ErrorKind::kCorrupt, path,
+                                fmt::format("it lacks record {} (key {}); its text is left empty, "
+                                            "as is that of every record it lacks",
+                                            record, printable(keys[record])))
+                         .what());
+      }
+    }
+    chosen.objects.push_back(object);
+  }
+  return chosen;
+}
+
+class DataDirTable : public RecordTable {
+ public:
+  explicit DataDirTable(std::shared_ptr<const RecordTable> main)
+      : main_(std::move(main)), fields_(main_->fields()), sources_(main_->sources()) {}
+
+  void add_words(const std::string& name, ObjectIndex words) {
+    const auto table = make_kaldi_table(std::move(words));
+    const auto& sources = table->sources();
+    sources_.insert(sources_.end(), sources.begin(), sources.end());
+    Field field = table->fields().front();
+    field.name = name;
+    fields_.push_back(std::move(field));
+    others_.push_back(table);
+  }
+
+  std::uint64_t size() const override { return main_->size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<StoredUnit>& stored() const override { return main_->stored(); }
+  std::vector<SourcePtr> sources() const override { return sources_; }
+  KeyKind key_kind() const override { return main_->key_kind(); }
+  std::string_view text_key(std::uint64_t record) const override { return main_->text_key(record); }
+  const Damage* damage(std::uint64_t record) const override { return main_->damage(record); }
+  std::uint64_t damaged_count() const override { return main_->damaged_count(); }
+
+ private:
+  std::shared_ptr<const RecordTable> main_;
+  std::vector<std::shared_ptr<const RecordTable>> others_;
+  std::vector<Field> fields_;
+  std::vector<SourcePtr> sources_;
+};
+
+ObjectIndex read_main(const std::string& path, const Wanted& wanted, OpenContext& context) {
+  if (const std::string feats = path + "/feats.scp"; is_file(feats)) {
+    return read_scp(FileSource::open(feats, feats), path, wanted, context);
+  }
+  const std::string wav = path + "/wav.scp";
+  ObjectIndex recordings = read_scp(FileSource::open(wav, wav), path, wanted, context);
+  const std::string segments = path + "/segments";
+  return is_file(segments)
+             ? cut_segments(FileSource::open(segments, segments), std::move(recordings), context)
+             : std::move(recordings);
+}
+
+}  // namespace
+
+bool is_data_dir(const std::string& path) {
+  return is_file(path + "/feats.scp") || is_file(path + "/wav.scp");
+}
+
+std::shared_ptr<const RecordTable> open_data_dir(const std::string& path, OpenContext& context) {
+  const auto wanted = parse_wanted(context.decode_kind("x"));
+  ObjectIndex main = read_main(path, wanted.value_or(Wanted{}), context);
+  const StringList keys = main.keys;
+  auto table = std::make_shared<DataDirTable>(make_kaldi_table(std::move(main)));
+  for (const char* name : {"text", "utt2spk"}) {
+    const std::string file = path + "/" + name;
+    if (is_file(file)) {
+      table->add_words(name, words_for(keys, file, context));
+    }
+  }
+  return table;
+}
+
+}  // namespace npyfs

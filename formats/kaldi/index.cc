@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/kaldi/index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "formats/kaldi/binary.h"
+
+namespace npyfs {
+
+namespace {
+
+struct KindName {
+  std::string_view name;
+  std::optional<ObjectKind> kind;
+};
+constexpr std::array<KindName, 15> kKindNames = {{{"matrix", std::nullopt},
+                                                  {"vector", std::nullopt},
+                                                  {"int32", ObjectKind::kInt32},
+                                                  {"float", ObjectKind::kFloat},
+                                                  {"double", ObjectKind::kDouble},
+                                                  {"bool", ObjectKind::kBool},
+                                                  {"int32vector", ObjectKind::kInt32Vector},
+                                                  {"int32vectors", ObjectKind::kInt32Vectors},
+                                                  {"int32pairs", ObjectKind::kInt32Pairs},
+                                                  {"floatpairs", ObjectKind::kFloatPairs},
+                                                  {"posterior", ObjectKind::kPosterior},
+                                                  {"token", ObjectKind::kTokens},
+                                                  {"tokens", ObjectKind::kTokens},
+                                                  {"wave", ObjectKind::kWave},
+                                                  {"raw", std::nullopt}}};
+
+// Files of a data directory that hold words, whatever these look like.
+constexpr std::array<std::string_view, 7> kWordFiles = {
+    "text", "utt2spk", "spk2utt", "utt2lang", "spk2gender", "utt2uniq", "reco2file_and_channel"};
+
+// kaldiio's own objects: a name, the number of length bytes (1 to 8), the length, a file.
+std::string_view kaldiio_object(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  for (const std::string_view name : {"NPY", "AUDIO", "PKL"}) {
+    if (text.starts_with(name) && text.size() > name.size() && text[name.size()] >= 1 &&
+        text[name.size()] <= 8) {
+      return name;
+    }
+  }
+  if (text.starts_with("PKL") && text.size() > 3 &&
+      !is_blank(static_cast<unsigned char>(text[3]))) {
+    return "PKL";
+  }
+  return text.starts_with("fLaC") ? text.substr(0, 4) : std::string_view();
+}
+
+bool holds_integers(ObjectKind kind) {
+  return kind >= ObjectKind::kInt32 && kind <= ObjectKind::kPosterior &&
+         kind != ObjectKind::kFloat && kind != ObjectKind::kDouble;
+}
+
+}  // namespace
+
+std::string_view kind_name(ObjectKind kind) {
+  if (is_matrix(kind) || is_vector(kind)) {
+    return is_matrix(kind) ? "matrix" : "vector";
+  }
+  for (const KindName& known : kKindNames) {
+    if (known.kind == kind) {
+      return known.name;
+    }
+  }
+  return kind == ObjectKind::kPcm ? "wave" : "text";
+}
+
+std::optional<Wanted> parse_wanted(const std::string& name) {
+  if (name.empty()) {
+    return Wanted{};
+  }
+  for (const KindName& known : kKindNames) {
+    if (known.name == name) {
+      return Wanted{name == "raw" ? "" : name, known.kind};
+    }
+  }
+  return std::nullopt;
+}
+
+const ObjectRange* ObjectIndex::find_range(std::uint64_t record) const {
+  const auto found =
+      std::lower_bound(ranges.begin(), ranges.end(), record,
+                       [](const auto& range, std::uint64_t r) { return range.first < r; });
+  return found != ranges.end() && found->first == record ? &found->second : nullptr;
+}
+
+void ObjectReader::read(Cursor& cursor, bool bounded, Object& object) {
+  const auto head = cursor.look(12);
+  if (!head.empty() && head[0] == std::byte{0}) {
+    if (!int_kind_) {
+      if (wanted_.kind && holds_integers(*wanted_.kind)) {
+        int_kind_ = *wanted_.kind;
+      } else if (wanted_.name == "float" || wanted_.name == "double") {
+        int_kind_ = ObjectKind::kFloat;
+      } else if (head.size() > 2 && head[2] == std::byte{4}) {
+        int_kind_ = guess_int_kind(cursor.source(), cursor.offset());
+      }
+    }
+    parse_binary_object(cursor, int_kind_.value_or(ObjectKind::kInt32Vector), object);
+  } else if (is_wav(head) && !wanted_.lines()) {
+    read_wave(cursor, bounded, object);
+  } else if (const std::string_view name = kaldiio_object(head);
+             !name.empty() && !wanted_.lines()) {
+    throw cursor.fault(cursor.offset(),
+                       fmt::format("the object is of kaldiio's own kind '{}'{}, expected one of "
+                                   "Kaldi's",
+                                   name, name == "PKL" ? ", a pickle, which is never loaded" : ""));
+  } else {
+    const std::uint64_t begin = cursor.offset();
+    object = parse_text_object(cursor, wanted_.lines(), traits_);
+    if (traits_.binary && wanted_.name.empty()) {
+      throw cursor.fault(begin,
+                         "neither an object begins here nor is it text (it has a zero byte), "
+                         "expected one of them");
+    }
+    if (bounded && object.kind == ObjectKind::kLine && wanted_.name.empty()) {
+      throw cursor.fault(begin,
+                         "the file begins with neither an object nor a bracket nor RIFF, "
+                         "expected one object");
+    }
+  }
+  check_wanted(cursor, object);
+  check_company(cursor, object);
+}
+
+// No reader takes lines or numbers for matrices: what looks like one among them is junk.
+void ObjectReader::check_company(Cursor& cursor, const Object& object) {
+  const ObjectKind kind = object.kind;
+  const bool line =
+      kind == ObjectKind::kLine || (kind >= ObjectKind::kInt32 && kind <= ObjectKind::kPosterior);
+  seen_lines_ = seen_lines_ || line;
+  seen_blocks_ =
+      seen_blocks_ || is_wave(kind) || (!object.text && (is_matrix(kind) || is_vector(kind)));
+  if (seen_lines_ && seen_blocks_) {
+    throw cursor.fault(object.offset, fmt::format("the object is a {}, expected one of the kind of "
+                                                  "those before it",
+                                                  kind_name(kind)));
+  }
+}
+
+void ObjectReader::check_wanted(Cursor& cursor, const Object& object) const {
+  if (wanted_.name.empty() || object.kind == ObjectKind::kLine) {
+    return;
+  }
+  std::string_view found = kind_name(object.kind);
+  const bool brackets = object.text && object.kind == ObjectKind::kFloatVector;
+  const bool number = object.kind == ObjectKind::kFloat || object.kind == ObjectKind::kDouble;
+  if (found == wanted_.name || (brackets && (wanted_.name == "matrix" || !object.row_break)) ||
+      (number && (wanted_.name == "float" || wanted_.name == "double"))) {
+    return;
+  }
+  throw cursor.fault(
+      object.offset,
+      fmt::format("the object is a {}, expected a {} as --decode says", found, wanted_.name));
+}
+
+void ObjectReader::read_wave(Cursor& cursor, bool bounded, Object& object) {
+  object = {};
+  object.kind = ObjectKind::kWave;
+  object.offset = cursor.offset();
+  const std::uint64_t avail = cursor.left();
+  const WavHeader header = parse_wav(cursor.source(), cursor.window(), object.offset, avail);
+  if (header.unbounded && !bounded) {
+    throw cursor.fault(object.offset,
+                       "the wave does not say its length (a stream), expected it, as "
+                       "other objects may follow");
+  }
+  if (header.frames > std::numeric_limits<std::uint32_t>::max() ||
+      header.data_offset > std::numeric_limits<std::uint32_t>::max()) {
+    throw cursor.fault(object.offset, "the wave has 2^32 frames or more, expected fewer");
+  }
+  if (header.truncated && ++truncated_ == 1) {
+    context_.warn(cursor
+                      .fault(object.offset,
+                             fmt::format("the wave promises more than the {} frames that are "
+                                         "there, expected all of them (such waves are shown as "
+                                         "far as they go)",
+                                         header.frames))
+                      .what());
+  }
+  object.rows = static_cast<std::uint32_t>(header.frames);
+  object.cols = header.channels;
+  object.header_nbytes = static_cast<std::uint32_t>(header.data_offset);
+  object.sample = header.sample;
+  object.big_endian = header.big_endian;
+  object.nbytes = bounded ? avail : header.data_offset + header.frames * header.frame_nbytes;
+  rates_differ_ = rates_differ_ || (rate_hz_ && *rate_hz_ != header.rate_hz);
+  rate_hz_ = header.rate_hz;
+  cursor.seek(object.offset + object.nbytes);
+}
+
+ObjectKind ObjectReader::line_kind() const {
+  if (wanted_.kind) {
+    return *wanted_.kind;
+  }
+  const std::string_view file = std::string_view(table_).substr(table_.find_last_of('/') + 1);
+  const bool words = std::find(kWordFiles.begin(), kWordFiles.end(), file) != kWordFiles.end() ||
+                     file.starts_with("text.");
+  if (words || traits_.lines == 0) {
+    return ObjectKind::kTokens;
+  }
+  if (traits_.bracketed) {
+    return ObjectKind::kPosterior;
+  }
+  if (traits_.booleans) {
+    return ObjectKind::kBool;
+  }
+  if (traits_.numbers && traits_.lists) {
+    return !traits_.integers    ? ObjectKind::kFloatPairs
+           : traits_.terminated ? ObjectKind::kInt32Vectors
+                                : ObjectKind::kInt32Pairs;
+  }
+  if (traits_.integers) {
+    return traits_.single ? ObjectKind::kInt32 : ObjectKind::kInt32Vector;
+  }
+  if (traits_.numbers && traits_.single) {
+    return file == "utt2dur" || file == "reco2dur" ? ObjectKind::kDouble : ObjectKind::kFloat;
+  }
+  return ObjectKind::kTokens;
+}
+
+void ObjectReader::settle(ObjectIndex& index) {
+  const ObjectKind kind = line_kind();
+  for (Object& object : index.objects) {
+    if (object.kind == ObjectKind::kLine) {
+      settle_line(index, kind, object);
+    }
+  }
+  settle_brackets(index, kind);
+  settle_floats(index);
+  if (!rates_differ_) {
+    index.rate_hz = rate_hz_;
+  }
+  if (truncated_ > 1) {
+    context_.warn(fmt::format("{}: {} more waves are shorter than they promise", printable(table_),
+                              truncated_ - 1));
+  }
+}
+
+void ObjectReader::settle_line(const ObjectIndex& index, ObjectKind kind, Object& object) const {
+  object.kind = kind;
+  if (kind == ObjectKind::kTokens) {
+    if (wanted_.name == "token" && object.rows != 1) {
+      throw fault_at(*index.sources[object.source],
+                     object.offset)(fmt::format("the line has {} words, expected 1", object.rows));
+    }
+    return;
+  }
+  const bool counted = kind == ObjectKind::kInt32Vector && wanted_.name.empty();
+  if (!counted) {
+    const ListValues values = parse_line(kind, read_object(index, object), true,
+                                         fault_at(*index.sources[object.source], object.offset));
+    const bool nested = kind == ObjectKind::kInt32Vectors || kind == ObjectKind::kPosterior;
+    const bool pairs = kind == ObjectKind::kInt32Pairs || kind == ObjectKind::kFloatPairs;
+    const std::size_t elements = std::max(values.integers.size(), values.numbers.size());
+    object.rows = static_cast<std::uint32_t>(nested || pairs ? values.counts.size() : elements);
+    object.cols = static_cast<std::uint32_t>(nested ? values.integers.size() : 0);
+  } else {
+    object.cols = 0;
+  }
+}
+
+// Texts in brackets are matrices if one of them has a line end in it, else vectors; or the frames
+// of posteriors, if a line has several.
+void ObjectReader::settle_brackets(ObjectIndex& index, ObjectKind kind) const {
+  const auto in_brackets = [](const Object& object) {
+    return object.text && object.kind == ObjectKind::kFloatVector;
+  };
+  const bool matrices =
+      wanted_.name == "matrix" ||
+      (wanted_.name.empty() &&
+       std::any_of(index.objects.begin(), index.objects.end(), [&](const Object& object) {
+         return object.row_break || (is_matrix(object.kind) && object.rows > 0);
+       }));
+  for (Object& object : index.objects) {
+    if (!in_brackets(object)) {
+      continue;
+    }
+    if (matrices) {
+      object.kind = ObjectKind::kFloatMatrix;
+    } else if (traits_.bracketed && kind == ObjectKind::kPosterior) {
+      settle_line(index, kind, object);
+    } else {
+      object.rows = object.cols;
+      object.cols = 0;
+    }
+  }
+}
+
+void ObjectReader::settle_floats(ObjectIndex& index) const {
+  bool any_single = false;
+  bool any_double = false;
+  for (const Object& object : index.objects) {
+    const ObjectKind kind = object.kind;
+    if (kind == ObjectKind::kDoubleMatrix || kind == ObjectKind::kDoubleVector ||
+        kind == ObjectKind::kDouble) {
+      any_double = true;
+    } else if (is_matrix(kind) || is_vector(kind) || kind == ObjectKind::kFloat) {
+      // Whatever is empty is written as a float32 matrix.
+      any_single = any_single || object.rows > 0 || kind == ObjectKind::kFloat;
+    }
+  }
+  index.as_double =
+      wanted_.name == "double" || (wanted_.name != "float" && any_double && !any_single);
+}
+
+MakeFault fault_at(const ByteSource& source, std::uint64_t offset) {
+  return [&source, offset](const std::string& text) {
+    return corrupt_at(source.name(), offset, text + "; the file is damaged or of another kind");
+  };
+}
+
+std::string read_object(const ObjectIndex& index, const Object& object) {
+  std::string stored(object.nbytes, '\0');
+  index.sources[object.source]->read_at(object.offset, std::as_writable_bytes(std::span(stored)));
+  return stored;
+}
+
+}  // namespace npyfs

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/kaldi/kaldi.h"
+
+#include <fmt/format.h>
+
+#include "formats/bytes/inflate.h"
+#include "formats/kaldi/ark.h"
+#include "formats/kaldi/data_dir.h"
+#include "formats/kaldi/scp.h"
+
+namespace npyfs {
+
+namespace {
+
+constexpr std::size_t kHeadNbytes = 512;
+
+Wanted wanted_of(const Location& location, const OpenContext& context) {
+  const std::string kind = context.decode_kind("x");
+  if (auto wanted = parse_wanted(kind)) {
+    return *wanted;
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--decode x={}: {} holds Kaldi objects, expected the name of one", kind,
+                          location.path));
+}
+
+void require_file(const Location& location) {
+  if (location.source == nullptr) {
+    throw file_error(ErrorKind::kUnsupported, location.path,
+                     "is a directory, expected a file (kaldi: takes data directories)");
+  }
+}
+
+// Kaldi's option `s`.
+void check_sorted(const ObjectIndex& index, const Location& location, const OpenContext& context) {
+  if (!context.keys_sorted) {
+    return;
+  }
+  for (std::uint64_t record = 1; record < index.keys.size(); ++record) {
+    if (!(index.keys[record - 1] < index.keys[record])) {
+      throw file_error(
+          ErrorKind::kCorrupt, location.path,
+          fmt::format("key '{}' comes behind '{}', expected rising keys as option s "
+                      "promises; leave the s out, or sort the table (LC_ALL=C)",
+                      printable(index.keys[record]), printable(index.keys[record - 1])));
+    }
+  }
+}
+
+std::shared_ptr<const RecordTable> open_ark(const Location& location, OpenContext& context) {
+  require_file(location);
+  ObjectIndex index = read_ark(location.source, wanted_of(location, context), context);
+  check_sorted(index, location, context);
+  return make_kaldi_table(std::move(index));
+}
+
+std::shared_ptr<const RecordTable> open_scp(const Location& location, OpenContext& context) {
+  require_file(location);
+  const std::size_t slash = location.path.find_last_of('/');
+  const std::string folder = slash == std::string::npos ? "." : location.path.substr(0, slash + 1);
+  ObjectIndex index = read_scp(location.source, folder, wanted_of(location, context), context);
+  check_sorted(index, location, context);
+  return make_kaldi_table(std::move(index));
+}
+
+std::shared_ptr<const RecordTable> open_dir(const Location& location, OpenContext& context) {
+  if (!location.is_directory) {
+    throw file_error(
+        ErrorKind::kUnsupported, location.path,
+        "is a file, expected a data directory with feats.scp or wav.scp (ark: and scp: "
+        "take tables)");
+  }
+  wanted_of(location, context);
+  return open_data_dir(location.path, context);
+}
+
+bool recognises_ark(const Location& location) {
+  if (location.source == nullptr) {
+    return false;
+  }
+  std::vector<std::byte> head(std::min<std::uint64_t>(kHeadNbytes, location.source->nbytes()));
+  location.source->read_at(0, head);
+  return looks_like_ark(is_gzip(head) ? inflate_head(*location.source, kHeadNbytes) : head);
+}
+
+bool recognises_nothing(const Location& /*location*/) { return false; }
+
+bool recognises_dir(const Location& location) {
+  return location.is_directory && is_data_dir(location.path);
+}
+
+}  // namespace
+
+const Format kKaldi = {"kaldi", {}, recognises_dir, open_dir, "data"};
+const Format kArk = {"ark", {"ark"}, recognises_ark, open_ark, nullptr};
+const Format kScp = {"scp", {"scp"}, recognises_nothing, open_scp, nullptr};
+
+}  // namespace npyfs

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Objects as array items: those that lie in the file as the array wants them are mapped, the others
+// decoded.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "formats/bytes/utf8.h"
+#include "formats/kaldi/binary.h"
+#include "formats/kaldi/compressed.h"
+#include "formats/kaldi/index.h"
+
+namespace npyfs {
+
+namespace {
+
+// A posterior, or a list of lists, makes several arrays.
+enum class Part { kMain, kWeights, kCounts };
+
+// The matrix or vector as it is stored, before a range cuts it.
+struct Extended {
+  std::uint64_t rows;
+  std::uint64_t cols;  // 1 for vectors
+};
+Extended full_extent(const Object& object) {
+  return {object.rows, is_vector(object.kind) ? 1 : object.cols};
+}
+
+template <typename From, typename To>
+void convert(std::span<const std::byte> in, std::span<std::byte> out) {
+  for (std::size_t i = 0; i < out.size() / sizeof(To); ++i) {
+    const To value = static_cast<To>(load_le<From>(in.data() + i * sizeof(From)));
+    std::memcpy(out.data() + i * sizeof(To), &value, sizeof value);
+  }
+}
+
+template <typename To, typename From>
+void store_all(const std::vector<From>& values, std::span<std::byte> out) {
+  for (std::size_t i = 0; i < std::min(values.size(), out.size() / sizeof(To)); ++i) {
+    const To value = static_cast<To>(values[i]);
+    std::memcpy(out.data() + i * sizeof(To), &value, sizeof value);
+  }
+}
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+template <typename T>
+void decode_sparse(const Object& object, std::span<const std::byte> stored,
+                   std::span<std::byte> out, const MakeFault& fault) {
+  std::memset(out.data(), 0, out.size());
+  const std::byte* at = stored.data() + 2 + 3 + 5;  // "\0BSM " and the row count
+  const std::byte* const end = stored.data() + stored.size();
+  for (std::uint32_t row = 0; row < object.rows; ++row) {
+    if (end - at < 13) {
+      throw fault("the sparse matrix is not what it was when it was opened");
+    }
+    const auto count = load_le<std::int32_t>(at + 3 + 5 + 1);
+    at += 3 + 5 + 5;
+    for (std::int32_t i = 0; i < count; ++i) {
+      const bool wide = end - at >= 14 && at[5] == std::byte{8};
+      const auto index = end - at >= 10 ? load_le<std::uint32_t>(at + 1) : object.cols;
+      if (index >= object.cols) {
+        throw fault("the sparse matrix is not what it was when it was opened");
+      }
+      const T value =
+          wide ? static_cast<T>(load_le<double>(at + 6)) : static_cast<T>(load_le<float>(at + 6));
+      std::memcpy(out.data() + (std::uint64_t{row} * object.cols + index) * sizeof(T), &value,
+                  sizeof value);
+      at += wide ? 14 : 10;
+    }
+  }
+}
+
+// Every value of a matrix or vector, without regard to a range.
+template <typename T>
+void decode_full(const Object& object, std::span<const std::byte> stored, std::span<std::byte> out,
+                 const MakeFault& fault) {
+  if (object.text) {
+    store_all<T>(parse_numbers(object, as_text(stored), sizeof(T) == 8, fault), out);
+    return;
+  }
+  const auto data = stored.subspan(object.header_nbytes);
+  switch (object.kind) {
+    case ObjectKind::kFloatMatrix:
+    case ObjectKind::kFloatVector:
+      convert<float, T>(data, out);
+      return;
+    case ObjectKind::kDoubleMatrix:
+    case ObjectKind::kDoubleVector:
+      convert<double, T>(data, out);
+      return;
+    case ObjectKind::kSparse:
+      decode_sparse<T>(object, stored, out, fault);
+      return;
+    default: {
+      std::vector<float> values(out.size() / sizeof(T));
+      decode_compressed(object, stored, values);
+      store_all<T>(values, out);
+    }
+  }
+}
+
+class ObjectColumn : public Column {
+ public:
+  ObjectColumn(std::shared_ptr<const ObjectIndex> index, Part part, bool as_double,
+               std::uint32_t text_width)
+      : index_(std::move(index)), part_(part), as_double_(as_double), text_width_(text_width) {}
+
+  std::uint64_t size() const override { return index_->objects.size(); }
+  std::optional<std::uint32_t> rate_hz() const override { return index_->rate_hz; }
+
+  void inspect(std::uint64_t record, Item& item) const override {
+    item.damage = index_->damage.find(record);
+    item.present = true;
+    if (item.damage != nullptr) {
+      return;
+    }
+    const Object& object = index_->objects[record];
+    set_dtype(object, item.dtype);
+    set_shape(record, object, item.shape);
+  }
+
+  // Floats of the other width, and text of more room.
+  std::shared_ptr<const Column> converted(const DType& dtype) const override {
+    if (dtype.kind == 'U') {
+      return std::make_shared<ObjectColumn>(index_, part_, as_double_, dtype.itemsize / 4);
+    }
+    if (dtype == DType::simple("<f4") || dtype == DType::simple("<f8")) {
+      return std::make_shared<ObjectColumn>(index_, part_, dtype.itemsize == 8, text_width_);
+    }
+    return nullptr;
+  }
+
+  bool decoded(std::uint64_t record) const override {
+    const Object& object = index_->objects[record];
+    if (is_wave(object.kind)) {
+      return object.channels > 0 || wav_needs_decoding(object.sample, object.big_endian);
+    }
+    const bool single =
+        object.kind == ObjectKind::kFloatMatrix || object.kind == ObjectKind::kFloatVector;
+    const bool wide =
+        object.kind == ObjectKind::kDoubleMatrix || object.kind == ObjectKind::kDoubleVector;
+    return object.text || !(as_double_ ? wide : single);
+  }
+
+  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
+    const Object& object = index_->objects[record];
+    const ByteSource& source = *index_->sources[object.source];
+    const std::uint64_t data = object.offset + object.header_nbytes;
+    const ObjectRange* part = index_->find_range(record);
+    if (part == nullptr) {
+      plan.add_extent(source, data + range.begin, range.nbytes(), {});
+      return;
+    }
+    const std::uint64_t element = as_double_ ? 8 : 4;
+    const std::uint64_t stride = full_extent(object).cols * element;
+    const std::uint64_t width = part->cols * element;
+    const std::uint64_t base = data + part->first_row * stride + part->first_col * element;
+    while (!range.empty()) {
+      const std::uint64_t row = range.begin / width;
+      const std::uint64_t end = std::min(range.end, (row + 1) * width);
+      plan.add_extent(source, base + row * stride + (range.begin - row * width), end - range.begin,
+                      {});
+      range.begin = end;
+    }
+  }
+
+  void decode(std::uint64_t record, std::span<std::byte> out,
+              DecodeContext& /*context*/) const override {
+    const Object& object = index_->objects[record];
+    const std::string stored = read_object(*index_, object);
+    const auto bytes = std::as_bytes(std::span(stored));
+    const MakeFault fault = fault_at(*index_->sources[object.source], object.offset);
+    if (is_wave(object.kind)) {
+      decode_samples(object, bytes.subspan(object.header_nbytes), out);
+    } else if (object.kind == ObjectKind::kTokens) {
+      write_utf32(join_words(stored), out);
+    } else if (is_matrix(object.kind) || is_vector(object.kind)) {
+      decode_numbers(record, object, bytes, out, fault);
+    } else {
+      decode_lists(object, stored, out, fault);
+    }
+  }
+
+ private:
+  static void decode_samples(const Object& object, std::span<const std::byte> stored,
+                             std::span<std::byte> out) {
+    if (object.channels == 0) {
+      decode_wav(object.sample, object.big_endian, stored, out);
+      return;
+    }
+    const std::size_t nbytes = wav_sample_nbytes(object.sample);
+    std::vector<std::byte> chosen(object.rows * nbytes);
+    for (std::size_t frame = 0; frame < object.rows; ++frame) {
+      std::memcpy(chosen.data() + frame * nbytes,
+                  stored.data() + (frame * object.channels + object.channel) * nbytes, nbytes);
+    }
+    decode_wav(object.sample, object.big_endian, chosen, out);
+  }
+
+  void set_dtype(const Object& object, DType& dtype) const {
+    static const DType kInt = DType::simple("<i4");
+    static const DType kSingle = DType::simple("<f4");
+    static const DType kWide = DType::simple("<f8");
+    switch (object.kind) {
+      case ObjectKind::kTokens: {
+        const std::uint32_t width = std::max({1U, object.cols, text_width_});
+        if (dtype.kind != 'U' || dtype.itemsize != width * 4) {
+          dtype = DType::simple(fmt::format("<U{}", width));
+        }
+        return;
+      }
+      case ObjectKind::kWave:
+      case ObjectKind::kPcm:
+        dtype = wav_dtype(object.sample);
+        return;
+      case ObjectKind::kBool:
+        dtype = DType::simple("|b1");
+        return;
+      case ObjectKind::kInt32:
+      case ObjectKind::kInt32Vector:
+      case ObjectKind::kInt32Vectors:
+      case ObjectKind::kInt32Pairs:
+        dtype = kInt;
+        return;
+      case ObjectKind::kPosterior:
+        dtype = part_ == Part::kWeights ? kSingle : kInt;
+        return;
+      case ObjectKind::kFloatPairs:
+        dtype = kSingle;
+        return;
+      default:
+        dtype = as_double_ ? kWide : kSingle;
+    }
+  }
+
+  void set_shape(std::uint64_t record, const Object& object, Shape& shape) const {
+    if (const ObjectRange* range = index_->find_range(record)) {
+      shape.assign({range->rows, range->cols});
+      shape.resize(is_vector(object.kind) ? 1 : 2);
+      return;
+    }
+    switch (object.kind) {
+      case ObjectKind::kInt32:
+      case ObjectKind::kFloat:
+      case ObjectKind::kDouble:
+      case ObjectKind::kBool:
+      case ObjectKind::kTokens:
+        shape.clear();
+        return;
+      case ObjectKind::kFloatVector:
+      case ObjectKind::kDoubleVector:
+      case ObjectKind::kInt32Vector:
+        shape.assign({object.rows});
+        return;
+      case ObjectKind::kInt32Pairs:
+      case ObjectKind::kFloatPairs:
+        shape.assign({object.rows, 2});
+        return;
+      case ObjectKind::kInt32Vectors:
+      case ObjectKind::kPosterior:
+        shape.assign({part_ == Part::kCounts ? object.rows : object.cols});
+        return;
+      default:
+        shape.assign({object.rows, object.cols});
+    }
+  }
+
+  void decode_numbers(std::uint64_t record, const Object& object, std::span<const std::byte> stored,
+                      std::span<std::byte> out, const MakeFault& fault) const {
+    const ObjectRange* range = index_->find_range(record);
+    if (range == nullptr) {
+      as_double_ ? decode_full<double>(object, stored, out, fault)
+                 : decode_full<float>(object, stored, out, fault);
+      return;
+    }
+    const Extended full = full_extent(object);
+    const std::uint64_t element = as_double_ ? 8 : 4;
+    std::vector<std::byte> all(full.rows * full.cols * element);
+    as_double_ ? decode_full<double>(object, stored, all, fault)
+               : decode_full<float>(object, stored, all, fault);
+    for (std::uint64_t row = 0; row < range->rows; ++row) {
+      std::memcpy(out.data() + row * range->cols * element,
+                  all.data() + ((range->first_row + row) * full.cols + range->first_col) * element,
+                  range->cols * element);
+    }
+  }
+
+  void decode_lists(const Object& object, std::string_view stored, std::span<std::byte> out,
+                    const MakeFault& fault) const {
+    const ListValues values = object.text ? parse_line(object.kind, stored, as_double_, fault)
+                                          : parse_binary_lists(object, stored, fault);
+    if (part_ == Part::kCounts) {
+      store_all<std::int32_t>(values.counts, out);
+    } else if (part_ == Part::kWeights || object.kind == ObjectKind::kFloatPairs) {
+      store_all<float>(values.numbers, out);
+    } else if (object.kind == ObjectKind::kFloat || object.kind == ObjectKind::kDouble) {
+      as_double_ ? store_all<double>(values.numbers, out) : store_all<float>(values.numbers, out);
+    } else if (object.kind == ObjectKind::kBool) {
+      store_all<std::uint8_t>(values.integers, out);
+    } else {
+      store_all<std::int32_t>(values.integers, out);
+    }
+  }
+
+  std::shared_ptr<const ObjectIndex> index_;
+  Part part_;
+  bool as_double_;
+  std::uint32_t text_width_;
+};
+
+class StoredColumn : public ByteColumn {
+ public:
+  explicit StoredColumn(std::shared_ptr<const ObjectIndex> index) : index_(std::move(index)) {}
+
+  std::uint64_t size() const override { return index_->objects.size(); }
+  bool locate(std::uint64_t record, std::vector<Extent>& out) const override {
+    const Object& object = index_->objects[record];
+    out.assign(1, {index_->sources[object.source].get(), object.offset, object.nbytes});
+    return true;
+  }
+  const Damage* damage(std::uint64_t record) const override { return index_->damage.find(record); }
+
+ private:
+  std::shared_ptr<const ObjectIndex> index_;
+};
+
+class KaldiTable : public RecordTable {
+ public:
+  explicit KaldiTable(std::shared_ptr<const ObjectIndex> index) : index_(std::move(index)) {
+    const auto bytes = std::make_shared<StoredColumn>(index_);
+    stored_.push_back({"", bytes});
+    Field main = make_field("x", Part::kMain);
+    main.bytes = bytes;
+    // What most tables hold is told by their first object.
+    const auto is_time_series = [](const Object& o) {
+      return is_matrix(o.kind) || is_wave(o.kind);
+    };
+    main.time_series = std::any_of(index_->objects.begin(), index_->objects.end(), is_time_series);
+    fields_.push_back(std::move(main));
+    add_lists();
+  }
+
+  std::uint64_t size() const override { return index_->objects.size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<StoredUnit>& stored() const override { return stored_; }
+  std::vector<SourcePtr> sources() const override {
+    std::vector<SourcePtr> all = index_->sources;
+    all.insert(all.end(), index_->more_sources.begin(), index_->more_sources.end());
+    return all;
+  }
+  KeyKind key_kind() const override { return KeyKind::kText; }
+  std::string_view text_key(std::uint64_t record) const override { return index_->keys[record]; }
+  const Damage* damage(std::uint64_t record) const override { return index_->damage.find(record); }
+  std::uint64_t damaged_count() const override { return index_->damage.size(); }
+
+ private:
+  Field make_field(const char* name, Part part) const {
+    Field field;
+    field.name = name;
+    field.typed = std::make_shared<ObjectColumn>(index_, part, index_->as_double, 0);
+    return field;
+  }
+
+  void add_lists() {
+    const auto all_are = [&](auto... kinds) {
+      return !index_->objects.empty() &&
+             std::all_of(index_->objects.begin(), index_->objects.end(),
+                         [&](const Object& object) { return ((object.kind == kinds) || ...); });
+    };
+    if (all_are(ObjectKind::kPosterior)) {
+      fields_.push_back(make_field("x_weights", Part::kWeights));
+    }
+    if (all_are(ObjectKind::kPosterior) || all_are(ObjectKind::kInt32Vectors)) {
+      fields_.push_back(make_field("x_counts", Part::kCounts));
+    }
+    for (std::size_t i = 1; i < fields_.size(); ++i) {
+      fields_[i].companion = true;
+    }
+  }
+
+  std::shared_ptr<const ObjectIndex> index_;
+  std::vector<Field> fields_;
+  std::vector<StoredUnit> stored_;
+};
+
+// Numbers with their size bytes, in memory.
+class SizedNumbers {
+ public:
+  SizedNumbers(std::string_view bytes, const MakeFault& fault) : bytes_(bytes), fault_(fault) {}
+
+  std::uint32_t next() {
+    if (bytes_.size() < 5 || bytes_[0] != 4) {
+      throw fault_(bytes_.size() < 5 ? std::string("an element is cut off, expected 5 bytes")
+                                     : fmt::format("the size byte of an element is {:#04x}, "
+                                                   "expected 0x04",
+                                                   static_cast<unsigned char>(bytes_[0])));
+    }
+    std::uint32_t value = 0;
+    std::memcpy(&value, bytes_.data() + 1, sizeof value);
+    bytes_.remove_prefix(5);
+    return value;
+  }
+  std::int32_t integer() { return static_cast<std::int32_t>(next()); }
+  float number() {
+    const std::uint32_t bits = next();
+    float value = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
+ private:
+  std::string_view bytes_;
+  const MakeFault& fault_;
+};
+
+}  // namespace
+
+ListValues parse_binary_lists(const Object& object, std::string_view stored,
+                              const MakeFault& fault) {
+  ListValues values;
+  stored.remove_prefix(2);  // "\0B"
+  if (object.kind == ObjectKind::kBool) {
+    values.integers.push_back(stored[0] == 'T' ? 1 : 0);
+    return values;
+  }
+  if (object.kind == ObjectKind::kDouble) {
+    values.numbers.push_back(load_le<double>(std::as_bytes(std::span(stored)).data() + 1));
+    return values;
+  }
+  SizedNumbers numbers(stored, fault);
+  if (object.kind == ObjectKind::kInt32) {
+    values.integers.push_back(numbers.integer());
+    return values;
+  }
+  if (object.kind == ObjectKind::kFloat) {
+    values.numbers.push_back(numbers.number());
+    return values;
+  }
+  const std::int32_t count = numbers.integer();
+  for (std::int32_t i = 0; i < count; ++i) {
+    if (object.kind == ObjectKind::kFloatPairs) {
+      values.numbers.push_back(numbers.number());
+      values.numbers.push_back(numbers.number());
+      continue;
+    }
+    const bool nested =
+        object.kind == ObjectKind::kInt32Vectors || object.kind == ObjectKind::kPosterior;
+    const std::int32_t elements = nested                                   ? numbers.integer()
+                                  : object.kind == ObjectKind::kInt32Pairs ? 2
+                                                                           : 1;
+    for (std::int32_t j = 0; j < elements; ++j) {
+      values.integers.push_back(numbers.integer());
+      if (object.kind == ObjectKind::kPosterior) {
+        values.numbers.push_back(numbers.number());
+      }
+    }
+    values.counts.push_back(elements);
+  }
+  return values;
+}
+
+std::shared_ptr<const RecordTable> make_kaldi_table(ObjectIndex index) {
+  return std::make_shared<KaldiTable>(std::make_shared<const ObjectIndex>(std::move(index)));
+}
+
+}  // namespace npyfs
