@@ -66,8 +66,7 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 6> rows = {kRecordio, kTfrecord, kKaldi,
-                                             kArk,      kScp,      kFfrecord};
+  static const std::array<Format, 6> rows = {kRecordio, kTfrecord, kKaldi, kArk, kScp, kFfrecord};
   return rows;
 }
 

@@ -125,7 +125,6 @@ class Surveyor {
     }
     if (item.shape == found_.shape && item.dtype == found_.dtype) {
       push_rows();
-      found_.most_rows = std::max(found_.most_rows, rows_of(item.shape));
       return;
     }
     if (found_.odd_record.empty() || (found_.same_rows && !alike_but_rows(item, found_))) {
