@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <functional>
@@ -48,8 +49,15 @@ class AtEnd {
 // kernel may hold a page of the very file while it waits for a reader's answer.
 class CacheDropper {
  public:
-  CacheDropper(fuse_session* session, const Tree& tree)
-      : session_(session), tree_(tree), thread_([this] { run(); }) {}
+  CacheDropper(fuse_session* session, const Tree& tree) : session_(session), tree_(tree) {
+    // Signals are the main thread's: taken here, they would set libfuse's flag but not wake it.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
 
   // After the unmount: a thread that waits in the kernel for a page gets it only then.
   ~CacheDropper() {
@@ -122,7 +130,7 @@ class CacheDropper {
   Mutex mutex_;
   Condition wake_;
   bool pending_ GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;
 };
 
 // libfuse explains a failure on stderr; the last of its lines belongs into our one.
