@@ -65,7 +65,7 @@ const std::array<OptionRow, 20> kRows = {{
               [](std::string_view, const std::string& value) { return value; });
      }},
     {Place::kDataset, "base-dir", "DIR", nullptr,
-     "where paths in scripts begin (default: here or there)",
+     "where relative paths in scripts are looked for last",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        line.base_dir = text;
      }},

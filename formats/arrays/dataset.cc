@@ -268,7 +268,7 @@ class SplitBuilder {
           map != options_.maps.end() ? map_keys(members_[0].table, map->second) : members_[0].table;
       joins[i] = join_rows(*keyed, *members_[i].table, members_[0].text, members_[i].text);
       if (!joins[i].missing.empty()) {
-        report_missing(members_[i], joins[i].missing);
+        report_missing(members_[i], *keyed, joins[i].missing);
         missing.insert(missing.end(), joins[i].missing.begin(), joins[i].missing.end());
       }
     }
@@ -291,12 +291,18 @@ class SplitBuilder {
     }
   }
 
-  void report_missing(const Member& member, const std::vector<std::uint64_t>& missing) const {
+  // `keyed`: the first member's records under the keys they were looked for by.
+  void report_missing(const Member& member, const RecordTable& keyed,
+                      const std::vector<std::uint64_t>& missing) const {
+    const RecordTable& first = *members_[0].table;
+    const std::string mapped =
+        &keyed != &first ? fmt::format(" ({} by --map)", printable(keyed.text_key(missing.front())))
+                         : std::string();
     const std::string more =
         missing.size() > 1 ? fmt::format(" (and {} more)", missing.size() - 1) : std::string();
     const std::string text =
-        fmt::format("{}: it lacks {} of {}{}", member.text,
-                    record_name(*members_[0].table, missing.front()), members_[0].text, more);
+        fmt::format("{}: it lacks {}{} of {}{}", member.text, record_name(first, missing.front()),
+                    mapped, members_[0].text, more);
     if (!options_.permissive) {
       throw Error(ErrorKind::kCorrupt, text + "; --permissive leaves such records out");
     }

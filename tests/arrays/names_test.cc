@@ -27,9 +27,9 @@ TEST(EscapeName, TouchesOnlyWhatNoFileNameMayHold) {
       {"", "%"},
       {"100%", "100%"},
       {"\xff\n", "%FF\n"},
-      {"\xc3\xa9", "\xc3\xa9"},          // é
-      {"a\xe2\x82z", "a%E2%82z"},         // a cut €
-      {"\xed\xa0\x80", "%ED%A0%80"},     // a surrogate is no UTF-8
+      {"\xc3\xa9", "\xc3\xa9"},       // é
+      {"a\xe2\x82z", "a%E2%82z"},     // a cut €
+      {"\xed\xa0\x80", "%ED%A0%80"},  // a surrogate is no UTF-8
       {"/", "%2F"},
   };
   for (const auto& [name, escaped] : cases) {

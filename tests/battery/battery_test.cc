@@ -203,8 +203,7 @@ class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
     if (GetParam().folder.empty()) {
       copy_ = folder_ / source.filename();
     } else {
-      fs::copy(fs::path(NPYFS_TEST_DATA) / GetParam().folder, folder_,
-               fs::copy_options::recursive);
+      fs::copy(fs::path(NPYFS_TEST_DATA) / GetParam().folder, folder_, fs::copy_options::recursive);
       copy_ = folder_ / GetParam().path;
       // A data set kept read-only is copied so.
       fs::permissions(copy_, fs::perms::owner_write, fs::perm_options::add);
