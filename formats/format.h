@@ -170,7 +170,7 @@ struct OpenContext {
   // One line to the user; `text` has its place in it.
   std::function<void(const std::string& text)> warn;
   ChunkCache* cache = nullptr;
-  // Where relative paths that a data file names begin; empty: --base-dir was not given.
+  // Where relative paths that a data file names are looked for last; empty: --base-dir was not given.
   std::string base_dir;
   // Commands in data files may be run.
   bool allow_pipes = false;

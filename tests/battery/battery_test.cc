@@ -182,20 +182,32 @@ INSTANTIATE_TEST_SUITE_P(Formats, Battery, ::testing::ValuesIn(golden_cases()), 
 
 // One small source file, whole and damaged in every way there is.
 struct DamagedFile {
-  std::string path;    // below tests/data
+  std::string path;    // below tests/data, or below `folder`
   std::string prefix;  // "ffrecord:", so that damage to what it is recognised by is damage
   // Whether every byte of a record is protected by a checksum. Where not, a changed byte may pass.
   bool checked;
+  // Below tests/data: the working directory of a file that names others, copied with it.
+  std::string folder = {};
+  // What is opened, if not the file itself: a directory that it lies in.
+  std::string location = {};
 };
 
 class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
  protected:
   void SetUp() override {
-    const fs::path source = fs::path(NPYFS_TEST_DATA) / GetParam().path;
+    const fs::path source = fs::path(NPYFS_TEST_DATA) / GetParam().folder / GetParam().path;
     folder_ = fs::temp_directory_path() /
               ("npyfs-battery-" + std::to_string(::getpid()) + "-" + source.filename().string());
     fs::create_directory(folder_);
-    copy_ = folder_ / source.filename();
+    fs::current_path(folder_);
+    if (GetParam().folder.empty()) {
+      copy_ = folder_ / source.filename();
+    } else {
+      fs::copy(fs::path(NPYFS_TEST_DATA) / GetParam().folder, folder_, fs::copy_options::recursive);
+      copy_ = folder_ / GetParam().path;
+      // A data set kept read-only is copied so.
+      fs::permissions(copy_, fs::perms::owner_write, fs::perm_options::add);
+    }
     whole_ = read_whole_file(source);
     write(whole_);
     const OpenDataset dataset = open();
@@ -204,10 +216,16 @@ class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
     }
     ASSERT_FALSE(records_.empty());
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override {
+    fs::current_path("/");
+    fs::remove_all(folder_);
+  }
 
   void write(const std::string& bytes) const { std::ofstream(copy_, std::ios::binary) << bytes; }
-  OpenDataset open() const { return {{GetParam().prefix + copy_.string()}, kTinyCache}; }
+  OpenDataset open() const {
+    const std::string& location = GetParam().location;
+    return {{GetParam().prefix + (location.empty() ? copy_.string() : location)}, kTinyCache};
+  }
 
   enum class Outcome { kRefused, kOpened };
 
@@ -292,6 +310,9 @@ const std::vector<DamagedFile>& files_to_damage() {
       {"kaldi/tables/sparse.ark", "ark:", false},
       {"kaldi/tables/cm2_kaldiio.ark", "ark:", false},
       {"kaldi/tables/vec_f64.ark", "ark:", false},
+      {"data/train/feats.scp", "scp:", false, "kaldi/recipe"},
+      {"data/dev/feats.scp", "kaldi:", false, "kaldi/recipe", "data/dev"},
+      {"data/dev/text", "kaldi:", false, "kaldi/recipe", "data/dev"},
       {"ffrecord/fixed_f32.ffr", "ffrecord:", true},
       {"ffrecord/npy_samples.ffr", "ffrecord:", true},
       {"recordio/noidx.rec", "recordio:", false},
