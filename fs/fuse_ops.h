@@ -16,8 +16,8 @@
 
 #include "fs/damage_log.h"
 #include "fs/fetch.h"
+#include "fs/forest.h"
 #include "fs/mutex.h"
-#include "fs/tree.h"
 
 namespace npyfs {
 
@@ -37,7 +37,7 @@ class OpenTexts {
 
 // What the callbacks work on; the session's user data.
 struct MountedFs {
-  const Tree& tree;
+  Forest& tree;
   const Fetcher& fetcher;
   DamageLog& damage;
   OpenTexts& texts;

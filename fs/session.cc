@@ -19,10 +19,10 @@
 
 #include "fs/damage_log.h"
 #include "fs/fetch.h"
+#include "fs/forest.h"
 #include "fs/fuse_ops.h"
 #include "fs/log.h"
 #include "fs/mutex.h"
-#include "fs/tree.h"
 
 namespace npyfs {
 
@@ -49,7 +49,7 @@ class AtEnd {
 // kernel may hold a page of the very file while it waits for a reader's answer.
 class CacheDropper {
  public:
-  CacheDropper(fuse_session* session, const Tree& tree) : session_(session), tree_(tree) {
+  CacheDropper(fuse_session* session, const Forest& tree) : session_(session), tree_(tree) {
     // Signals are the main thread's: taken here, they would set libfuse's flag but not wake it.
     sigset_t all;
     sigset_t before;
@@ -105,16 +105,16 @@ class CacheDropper {
   }
 
   void drop() {
-    for (const auto& node : tree_.nodes()) {
-      if (node->npy != nullptr && newly_changed(*node, node->npy->array().sources)) {
-        drop(node->ino);
-      } else if (node->records != nullptr && newly_changed(*node, node->records->sources())) {
+    tree_.for_each_node([this](const Node& node) {
+      if (node.npy != nullptr && newly_changed(node, node.npy->array().sources)) {
+        drop(node.ino);
+      } else if (node.records != nullptr && newly_changed(node, node.records->sources())) {
         // The kernel answers ENOENT at once for the files it does not know.
-        for (std::uint64_t file = 0; file < node->records->count() && !stop_; ++file) {
-          drop(tree_.record_ino(*node, file));
+        for (std::uint64_t file = 0; file < node.records->count() && !stop_; ++file) {
+          drop(tree_.record_ino(node, file));
         }
       }
-    }
+    });
   }
 
   void drop(Ino ino) {
@@ -124,7 +124,7 @@ class CacheDropper {
   }
 
   fuse_session* session_;
-  const Tree& tree_;
+  const Forest& tree_;
   std::map<Ino, std::size_t> changed_sources_;  // the thread's own
   std::atomic<bool> stop_{false};
   Mutex mutex_;
@@ -194,7 +194,7 @@ int run_loop(fuse_session* session, unsigned threads) {
 
 int serve_dataset(const Dataset& dataset, ChunkCache& cache, VerifiedRecords& verified,
                   const MountOptions& options) {
-  const Tree tree(dataset, options.header_align);
+  Forest tree(dataset, options.header_align);
   const Fetcher fetcher(cache, verified);
   DamageLog damage;
   std::unique_ptr<CacheDropper> dropper;

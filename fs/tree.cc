@@ -19,20 +19,36 @@ constexpr Ino kFileMask = (Ino{1} << kFileBits) - 1;
 
 }  // namespace
 
+Ino Tree::node_of(Ino ino) {
+  return (ino & kRecordBit) != 0 ? (ino & ~kRecordBit) >> kFileBits : ino;
+}
+
 Tree::Tree(const Dataset& dataset, std::uint64_t header_align) {
   add(Node::Kind::kDirectory, kRoot, "");
-  const Ino attrs_npy = add(Node::Kind::kBytes, kRoot, "attrs.npy").ino;
-  nodes_[attrs_npy - kRoot]->bytes = print_attrs_npy(dataset.attributes);
-  const Ino attrs_json = add(Node::Kind::kBytes, kRoot, "attrs.json").ino;
-  nodes_[attrs_json - kRoot]->bytes = print_json(Value{dataset.attributes});
-  for (const NamedArray& array : dataset.arrays) {
-    add_array(array, kRoot, header_align);
-  }
-  for (const Split& split : dataset.splits) {
-    add_split(split, kRoot, header_align);
-  }
+  add_contents(dataset, header_align);
   const Ino status = add(Node::Kind::kDirectory, kRoot, kStatusDirectory, false).ino;
   add(Node::Kind::kStatus, status, kErrorsFile);
+  finish();
+}
+
+Tree::Tree(const Dataset& dataset, std::uint64_t header_align, ViewRoot root) : root_(root.ino) {
+  add(Node::Kind::kDirectory, kRoot, root.name, false);
+  add_contents(dataset, header_align);
+  finish();
+}
+
+void Tree::add_contents(const Dataset& dataset, std::uint64_t header_align) {
+  add(Node::Kind::kBytes, root_, "attrs.npy").bytes = print_attrs_npy(dataset.attributes);
+  add(Node::Kind::kBytes, root_, "attrs.json").bytes = print_json(Value{dataset.attributes});
+  for (const NamedArray& array : dataset.arrays) {
+    add_array(array, root_, header_align);
+  }
+  for (const Split& split : dataset.splits) {
+    add_split(split, root_, header_align);
+  }
+}
+
+void Tree::finish() {
   // What has no source of its own is as old as the newest source.
   std::int64_t newest = 0;
   for (const auto& node : nodes_) {
@@ -61,11 +77,11 @@ void Tree::add_split(const Split& split, Ino parent, std::uint64_t header_align)
   }
   // A directory is as old as the newest array in it, at any depth.
   std::int64_t newest = 0;
-  for (const Ino child : nodes_[directory - kRoot]->children) {
-    const Node& node = *nodes_[child - kRoot];
-    newest = node.kind == Node::Kind::kRecords ? newest : std::max(newest, node.mtime_ns);
+  for (const Ino number : node(directory).children) {
+    const Node& child = node(number);
+    newest = child.kind == Node::Kind::kRecords ? newest : std::max(newest, child.mtime_ns);
   }
-  nodes_[directory - kRoot]->mtime_ns = newest;
+  node(directory).mtime_ns = newest;
 }
 
 void Tree::add_array(const NamedArray& array, Ino parent, std::uint64_t header_align) {
@@ -82,7 +98,7 @@ void Tree::add_attributes(Ino parent, const std::string& name, const Dict& attri
 }
 
 Node& Tree::add(Node::Kind kind, Ino parent, const std::string& name, bool listed) {
-  const Ino ino = kRoot + nodes_.size();
+  const Ino ino = root_ + nodes_.size();
   auto node = std::make_unique<Node>();
   node->kind = kind;
   node->ino = ino;
@@ -90,8 +106,8 @@ Node& Tree::add(Node::Kind kind, Ino parent, const std::string& name, bool liste
   node->name = name;
   node->listed = listed;
   nodes_.push_back(std::move(node));
-  if (ino != kRoot) {
-    Node& above = *nodes_[parent - kRoot];
+  if (ino != root_) {
+    Node& above = this->node(parent);
     above.by_name.emplace(name, ino);
     if (listed) {
       above.children.push_back(ino);
@@ -102,11 +118,11 @@ Node& Tree::add(Node::Kind kind, Ino parent, const std::string& name, bool liste
 
 std::optional<Target> Tree::find(Ino ino) const {
   const bool is_record = (ino & kRecordBit) != 0;
-  const Ino number = is_record ? (ino & ~kRecordBit) >> kFileBits : ino;
-  if (number < kRoot || number - kRoot >= nodes_.size()) {
+  const Ino number = node_of(ino);
+  if (number < root_ || number - root_ >= nodes_.size()) {
     return std::nullopt;
   }
-  Target target{nodes_[number - kRoot].get(), is_record, is_record ? ino & kFileMask : 0};
+  Target target{nodes_[number - root_].get(), is_record, is_record ? ino & kFileMask : 0};
   if (is_record &&
       (target.node->records == nullptr || target.record_file >= target.node->records->count())) {
     return std::nullopt;
@@ -138,9 +154,12 @@ std::string Tree::path(Ino ino) const {
     return "?";
   }
   std::string path = target->is_record ? target->node->records->name(target->record_file) : "";
-  for (const Node* node = target->node; node->ino != kRoot;
-       node = nodes_[node->parent - kRoot].get()) {
-    path.insert(0, path.empty() ? node->name : node->name + "/");
+  for (const Node* above = target->node; !above->name.empty();) {
+    path.insert(0, path.empty() ? above->name : above->name + "/");
+    if (above->ino == root_) {
+      break;
+    }
+    above = &node(above->parent);
   }
   return path.empty() ? "/" : printable(path);
 }

@@ -50,6 +50,12 @@ struct Target {
   std::uint64_t record_file = 0;
 };
 
+// Where the tree of a view hangs: below the mount's top, under this name.
+struct ViewRoot {
+  Ino ino = 0;
+  std::string name;
+};
+
 // Immutable once made; any thread. Numbers depend on the data set alone, so they are the same at
 // every mount.
 class Tree {
@@ -57,6 +63,13 @@ class Tree {
   static constexpr Ino kRoot = 1;
 
   Tree(const Dataset& dataset, std::uint64_t header_align);
+  // Has the numbers from the root's on, as many as there are nodes, and no status.
+  Tree(const Dataset& dataset, std::uint64_t header_align, ViewRoot root);
+
+  // Its top directory.
+  Ino root() const { return root_; }
+  // The number of the node that a number stands for: of a record's file, its directory.
+  static Ino node_of(Ino ino);
 
   // Nothing for a number that names nothing.
   std::optional<Target> find(Ino ino) const;
@@ -76,7 +89,12 @@ class Tree {
   void add_array(const NamedArray& array, Ino parent, std::uint64_t header_align);
   void add_attributes(Ino parent, const std::string& name, const Dict& attributes);
 
-  std::vector<std::unique_ptr<Node>> nodes_;  // nodes_[ino - kRoot]
+  void add_contents(const Dataset& dataset, std::uint64_t header_align);
+  void finish();
+  Node& node(Ino ino) const { return *nodes_[ino - root_]; }
+
+  Ino root_ = kRoot;
+  std::vector<std::unique_ptr<Node>> nodes_;  // nodes_[ino - root_]
   std::uint64_t total_nbytes_ = 0;
   std::uint64_t total_files_ = 0;
 };

@@ -142,12 +142,17 @@ std::vector<NamedRows> cut_splits(const RecordTable& table, const SplitRule& rul
   return rule.lists.empty() ? cut_by_share(table, rule) : ListedRecords(table, rule, name).cut();
 }
 
-Rows part_rows(std::uint64_t count, const Part& part) {
+Bounds part_bounds(std::uint64_t count, const Part& part) {
   // N*R div W without the product, which may not fit.
   const auto begin_of = [&](std::uint64_t rank) {
     return count / part.world_size * rank + count % part.world_size * rank / part.world_size;
   };
-  return Rows::range(begin_of(part.rank), begin_of(part.rank + 1));
+  return {begin_of(part.rank), begin_of(part.rank + 1)};
+}
+
+Rows part_rows(std::uint64_t count, const Part& part) {
+  const Bounds bounds = part_bounds(count, part);
+  return Rows::range(bounds.begin, bounds.end);
 }
 
 }  // namespace npyfs

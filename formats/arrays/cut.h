@@ -42,7 +42,13 @@ struct NamedRows {
 std::vector<NamedRows> cut_splits(const RecordTable& table, const SplitRule& rule,
                                   const std::string& name);
 
+struct Bounds {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
 // The part's records of `count`.
+Bounds part_bounds(std::uint64_t count, const Part& part);
 Rows part_rows(std::uint64_t count, const Part& part);
 
 }  // namespace npyfs

@@ -342,7 +342,7 @@ class SplitBuilder {
           rates_[renamed(name)] = laid.rate_hz;
         }
         for (LaidOutArray& array : laid.arrays) {
-          add_array(name, array.name, std::move(array.array), member);
+          add_array(name, std::move(array), member);
         }
       }
     }
@@ -388,9 +388,8 @@ class SplitBuilder {
   }
 
   // `field` may be renamed; what is derived from it (x_offsets) follows.
-  void add_array(const std::string& field, const std::string& derived, ArrayPtr array,
-                 const Member& member) {
-    const std::string plain = renamed(field) + derived.substr(field.size());
+  void add_array(const std::string& field, LaidOutArray array, const Member& member) {
+    const std::string plain = renamed(field) + array.name.substr(field.size());
     const std::string name = escape_name(plain);
     const std::string source = fmt::format("field {} of {}", field, member.text);
     const auto [at, is_new] = taken_.emplace(name, source);
@@ -403,14 +402,20 @@ class SplitBuilder {
       throw Error(ErrorKind::kUnsupported,
                   fmt::format("{} is longer than a file name may be; --name renames it", source));
     }
-    split_.arrays.push_back(
-        {name, std::move(array), member.format, member.table->size(), member.table->sources()});
+    NamedArray& added = split_.arrays.emplace_back();
+    added.name = name;
+    added.array = std::move(array.array);
+    added.format = member.format;
+    added.records = member.table->size();
+    added.sources = member.table->sources();
+    added.offsets = std::move(array.offsets);
+    added.holds_offsets = array.holds_offsets;
   }
 
   void add_keys() {
     const Member& first = members_.front();
     if (ArrayPtr keys = keys_array(first.table)) {
-      add_array("keys", "keys", std::move(keys), first);
+      add_array("keys", {"keys", std::move(keys)}, first);
     }
   }
 
@@ -578,6 +583,7 @@ class DatasetBuilder {
     if (records_ > 0 || !stored_.empty()) {
       check_choices(options_, known_, stored_);
     }
+    dataset_.pad_value = options_.fields.pad_value;
     dataset_.attributes = add_attributes(gather_attributes(sources, warn_), options_, rates_);
     require_distinct_splits();
     return std::move(dataset_);

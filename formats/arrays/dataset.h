@@ -68,6 +68,9 @@ struct NamedArray {
   std::vector<SourcePtr> sources;
   // Of an array that is a whole .npy file: how that begins; empty: as np.save would write it.
   std::string preamble{};
+  // Of a ragged array, and of its offsets: where each record's rows begin; null: each row is one.
+  std::shared_ptr<const std::vector<std::int64_t>> offsets{};
+  bool holds_offsets = false;
   Dict attributes{};  // shown as <name>.attrs.json, where there are any
 };
 
@@ -84,6 +87,7 @@ struct Dataset {
   std::vector<Split> splits;
   std::vector<NamedArray> arrays;  // at the root, by name: stores may have some there
   Dict attributes;
+  std::string pad_value = "0";  // --pad-value, for views
 };
 
 // Calls `visit` for every array with its path, "train/x".

@@ -306,8 +306,8 @@ class FieldLayout {
       }
     }
     auto shared = std::make_shared<const Offsets>(std::move(offsets));
-    result_.arrays.push_back({name_, concatenate_items(items, shared)});
-    result_.arrays.push_back({name_ + "_offsets", numbers_array(shared)});
+    result_.arrays.push_back({name_, concatenate_items(items, shared), shared});
+    result_.arrays.push_back({name_ + "_offsets", numbers_array(shared), shared, true});
   }
 
   void build_padded(const RecordItems& items) {

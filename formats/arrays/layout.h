@@ -21,6 +21,9 @@ namespace npyfs {
 struct LaidOutArray {
   std::string name;
   ArrayPtr array;
+  // Of a concatenated array, and of its offsets, see NamedArray.
+  std::shared_ptr<const std::vector<std::int64_t>> offsets{};
+  bool holds_offsets = false;
 };
 
 struct LaidOutField {

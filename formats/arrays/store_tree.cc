@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "formats/arrays/names.h"
+#include "formats/arrays/selected_array.h"
 #include "formats/arrays/stored_array.h"
 
 namespace npyfs {
@@ -200,9 +201,14 @@ class TreeBuilder {
     named.name = name;
     named.array = make_stored_array(stored, below(path, plain));
     named.format = format;
-    named.records = row_count(*named.array);
     named.sources = stored.sources;
     named.preamble = preamble_of(stored);
+    if (options_.part.world_size > 1 && !named.array->shape().empty()) {
+      named.array =
+          select_array_rows(named.array, {named.array->shape()[0], std::nullopt, options_.part});
+      named.preamble.clear();
+    }
+    named.records = row_count(*named.array);
     if (stored.attributes.empty() || take(name + ".attrs.json", kAttributes, taken)) {
       named.attributes = stored.attributes;
     }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views in the mount's tree: there by name, not listed, numbered apart.
+
+#include "fs/forest.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "formats/bytes/error.h"
+#include "tests/support/fake_table.h"
+
+namespace npyfs {
+namespace {
+
+using testing::bytes_field;
+using testing::make_table;
+
+class ForestTest : public ::testing::Test {
+ protected:
+  static Dataset small_dataset() {
+    return build_dataset(
+        {{"train", "", "train", "fake", {make_table(bytes_field("x", {"ab", "c", "def"}))}}}, {},
+        [](const std::string&) {});
+  }
+  const Node& node(Ino ino) const { return *forest_.find(ino).value().node; }
+
+  const Dataset dataset_ = small_dataset();
+  Forest forest_{dataset_, 64};
+};
+
+TEST_F(ForestTest, FindsViewsByName) {
+  const Ino view = forest_.lookup(Tree::kRoot, "@part=1of2").value();
+  EXPECT_EQ(forest_.lookup(Tree::kRoot, "@part=1of2"), view) << "the same at every question";
+  const Ino train = forest_.lookup(view, "train").value();
+  const Ino x = forest_.lookup(train, "x.npy").value();
+  EXPECT_EQ(node(x).npy->array().array->shape(), (Shape{4}));
+  EXPECT_EQ(forest_.path(x), "@part=1of2/train/x.npy");
+  EXPECT_EQ(node(view).parent, Tree::kRoot);
+  const Ino records = forest_.lookup(train, "records").value();
+  const Ino record = forest_.lookup(records, "1.bin").value();
+  EXPECT_EQ(forest_.path(record), "@part=1of2/train/records/1.bin");
+  EXPECT_EQ(forest_.find(record)->node->records->nbytes(forest_.find(record)->record_file), 3U);
+}
+
+TEST_F(ForestTest, NoOtherNameIsAView) {
+  EXPECT_EQ(forest_.lookup(Tree::kRoot, "@nonsense"), std::nullopt);
+  const Ino train = forest_.lookup(Tree::kRoot, "train").value();
+  EXPECT_EQ(forest_.lookup(train, "@pad"), std::nullopt);
+  const Ino view = forest_.lookup(Tree::kRoot, "@pad").value();
+  EXPECT_EQ(forest_.lookup(view, "@pad"), std::nullopt);
+  EXPECT_EQ(forest_.lookup(view, ".npyfs"), std::nullopt);
+}
+
+TEST_F(ForestTest, ListsNoView) {
+  forest_.lookup(Tree::kRoot, "@pad");
+  for (const Ino child : node(Tree::kRoot).children) {
+    EXPECT_FALSE(node(child).name.starts_with('@'));
+  }
+}
+
+TEST_F(ForestTest, GivesEachNodeItsOwnNumber) {
+  for (const char* name : {"@pad", "@shuffle=1", "@part=0of2"}) {
+    ASSERT_TRUE(forest_.lookup(Tree::kRoot, name)) << name;
+  }
+  std::set<Ino> numbers;
+  std::size_t count = 0;
+  forest_.for_each_node([&](const Node& each) {
+    ++count;
+    numbers.insert(each.ino);
+    EXPECT_EQ(&node(each.ino), &each);
+  });
+  EXPECT_EQ(numbers.size(), count);
+  EXPECT_EQ(forest_.find(*numbers.rbegin() + 1), std::nullopt);
+}
+
+TEST_F(ForestTest, HasAnEnd) {
+  for (std::size_t i = 0; i < Forest::kMostViews; ++i) {
+    ASSERT_TRUE(forest_.lookup(Tree::kRoot, "@shuffle=" + std::to_string(i)));
+  }
+  EXPECT_THROW(forest_.lookup(Tree::kRoot, "@pad"), Error);
+  EXPECT_TRUE(forest_.lookup(Tree::kRoot, "@shuffle=0")) << "what is there stays";
+}
+
+}  // namespace
+}  // namespace npyfs
