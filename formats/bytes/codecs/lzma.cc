@@ -84,7 +84,11 @@ class Lzma : public Codec {
         case LZMA_OK:
           break;  // it has more to do
         case LZMA_BUF_ERROR:
-          return at_a_stop(stream, out.size());
+          // Input or room has run out.
+          if (stream.avail_out > 0 || stream.avail_in == 0) {
+            throw damaged("the stream is cut");
+          }
+          return std::nullopt;
         case LZMA_MEM_ERROR:
           throw std::bad_alloc();
         case LZMA_MEMLIMIT_ERROR:
@@ -141,18 +145,6 @@ class Lzma : public Codec {
     if (result != LZMA_OK) {
       throw damaged(fmt::format("liblzma refuses the stream (error {})", static_cast<int>(result)));
     }
-  }
-
-  // Input or room has run out. A raw stream need not have an end mark: then all room filled and all
-  // input taken is its end.
-  std::optional<std::size_t> at_a_stop(const lzma_stream& stream, std::size_t room) const {
-    if (stream.avail_out > 0) {
-      throw damaged("the stream is cut");
-    }
-    if (format_ == LzmaFormat::kRaw && stream.avail_in == 0) {
-      return room;
-    }
-    return std::nullopt;
   }
 
   LzmaFormat format_;
