@@ -98,17 +98,28 @@ class Finder {
       // In a list, a folder is named as an entry of a directory is; alone, only its entries count.
       add_named(path, expansion.is_list ? split_of_name(path) : std::string());
     }
-    if (!spec_.split.empty() ||
-        std::any_of(found_.begin(), found_.end(),
-                    [](const FoundFile& file) { return file.split.empty(); })) {
-      for (FoundFile& file : found_) {
-        file.split = spec_.split.empty() ? "train" : spec_.split;
-      }
-    }
+    settle_splits(expansion.is_list);
     return std::move(found_);
   }
 
  private:
+  // SPLIT is for all; else one file without a split word takes it from the others.
+  void settle_splits(bool is_list) {
+    const bool some_have_none = std::any_of(
+        found_.begin(), found_.end(), [](const FoundFile& file) { return file.split.empty(); });
+    // A store alone has its splits in itself, whatever it is called.
+    const bool alone = !is_list && found_.size() == 1;
+    for (FoundFile& file : found_) {
+      const bool is_store = file.format->open_store != nullptr;
+      if (is_store && spec_.split.empty() && (alone || some_have_none)) {
+        file.array_split = file.split.empty() || !alone ? "train" : file.split;
+        file.split.clear();
+      } else if (!spec_.split.empty() || some_have_none) {
+        file.split = spec_.split.empty() ? "train" : spec_.split;
+      }
+    }
+  }
+
   // What the user named: it must be something.
   void add_named(const std::string& path, const std::string& split_of_folder) {
     switch (kind_of(path)) {
@@ -237,7 +248,9 @@ class Finder {
     if (spec_.format == nullptr) {
       return detect_format(location);
     }
-    const bool fits = spec_.format->recognises(location) ||
+    Location named = location;
+    named.named = true;
+    const bool fits = spec_.format->recognises(named) ||
                       (!location.is_directory && has_extension(*spec_.format, location.path));
     return fits ? spec_.format : nullptr;
   }

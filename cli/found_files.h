@@ -15,7 +15,10 @@ namespace npyfs {
 struct FoundFile {
   Location location;
   const Format* format = nullptr;
+  // Empty for a store that keeps its own groups as splits; then, should it be one array only, that
+  // goes to `array_split`.
   std::string split;
+  std::string array_split{};
 };
 
 // In the order in which they are to be concatenated: as written, directories by name (bytewise).

@@ -93,7 +93,74 @@ Value array_value(const NamedArray& named) {
   array.push_back({"storage", Value{named.array->storage()}});
   array.push_back({"format", Value{named.format}});
   array.push_back({"sources", Value{std::move(sources)}});
+  if (!named.attributes.empty()) {
+    array.push_back({"attrs", Value{named.attributes}});
+  }
   return Value{std::move(array)};
+}
+
+void print_arrays(std::string& out, const std::vector<NamedArray>& arrays) {
+  std::vector<Row> rows = {{"array", "dtype", "shape", "bytes", "stored", "format", "from"}};
+  for (const NamedArray& array : arrays) {
+    rows.push_back(row_of(array));
+  }
+  print_table(out, rows);
+}
+
+// "attrs  a, b" under a group and under each of its arrays that have any.
+void print_own_attributes(std::string& out, const Split& split) {
+  if (!split.attributes.empty()) {
+    out += fmt::format("  attrs  {}\n", attributes_text(split.attributes));
+  }
+  for (const NamedArray& array : split.arrays) {
+    if (!array.attributes.empty()) {
+      out +=
+          fmt::format("  {}.attrs  {}\n", printable(array.name), attributes_text(array.attributes));
+    }
+  }
+}
+
+// A split or group and all groups in it; `path` is its own.
+void print_directory(std::string& out, const Split& split, const std::string& path) {
+  out += printable(path) + "/";
+  if (split.records) {
+    out += fmt::format("  {} records, each also in {}/records/", split.records->size(), split.name);
+  }
+  out += "\n";
+  if (!split.arrays.empty() || split.groups.empty()) {
+    print_arrays(out, split.arrays);
+  }
+  print_own_attributes(out, split);
+  for (const Split& group : split.groups) {
+    print_directory(out, group, path + "/" + group.name);
+  }
+}
+
+Value arrays_value(const std::vector<NamedArray>& arrays) {
+  List list;
+  for (const NamedArray& array : arrays) {
+    list.push_back(array_value(array));
+  }
+  return Value{std::move(list)};
+}
+
+// Groups and attributes are named only where there are any.
+Value directories_value(const std::vector<Split>& splits) {
+  List list;
+  for (const Split& split : splits) {
+    Dict about;
+    about.push_back({"name", Value{split.name}});
+    about.push_back({"records", split.records ? Value{split.records->size()} : Value{}});
+    about.push_back({"arrays", arrays_value(split.arrays)});
+    if (!split.groups.empty()) {
+      about.push_back({"groups", directories_value(split.groups)});
+    }
+    if (!split.attributes.empty()) {
+      about.push_back({"attrs", Value{split.attributes}});
+    }
+    list.push_back(Value{std::move(about)});
+  }
+  return Value{std::move(list)};
 }
 
 void print_all(const std::string& text) {
@@ -106,21 +173,16 @@ void print_all(const std::string& text) {
 
 std::string info_text(const Dataset& dataset) {
   std::string out;
-  std::uint64_t total = 0;
-  for (const Split& split : dataset.splits) {
-    std::vector<Row> rows = {{"array", "dtype", "shape", "bytes", "stored", "format", "from"}};
-    for (const NamedArray& array : split.arrays) {
-      rows.push_back(row_of(array));
-      total += array.array->nbytes();
-    }
-    out += split.name + "/";
-    if (split.records) {
-      out +=
-          fmt::format("  {} records, each also in {}/records/", split.records->size(), split.name);
-    }
-    out += "\n";
-    print_table(out, rows);
+  if (!dataset.arrays.empty()) {
+    print_arrays(out, dataset.arrays);
   }
+  for (const Split& split : dataset.splits) {
+    print_directory(out, split, split.name);
+  }
+  std::uint64_t total = 0;
+  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
+    total += array.array->nbytes();
+  });
   out +=
       fmt::format("attrs  {}\ntotal  {} in {} split{}\n", attributes_text(dataset.attributes),
                   size_text(total), dataset.splits.size(), dataset.splits.size() == 1 ? "" : "s");
@@ -128,20 +190,11 @@ std::string info_text(const Dataset& dataset) {
 }
 
 std::string info_json(const Dataset& dataset) {
-  List splits;
-  for (const Split& split : dataset.splits) {
-    List arrays;
-    for (const NamedArray& array : split.arrays) {
-      arrays.push_back(array_value(array));
-    }
-    Dict about;
-    about.push_back({"name", Value{split.name}});
-    about.push_back({"records", split.records ? Value{split.records->size()} : Value{}});
-    about.push_back({"arrays", Value{std::move(arrays)}});
-    splits.push_back(Value{std::move(about)});
-  }
   Dict all;
-  all.push_back({"splits", Value{std::move(splits)}});
+  all.push_back({"splits", directories_value(dataset.splits)});
+  if (!dataset.arrays.empty()) {
+    all.push_back({"arrays", arrays_value(dataset.arrays)});
+  }
   all.push_back({"attrs", Value{dataset.attributes}});
   return print_json(Value{std::move(all)});
 }

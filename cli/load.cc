@@ -75,7 +75,17 @@ Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCa
         file->check_unchanged();
       }
     }
+    for (const StorePtr& store : source.stores) {
+      for (const SourcePtr& file : store->sources) {
+        file->check_unchanged();
+      }
+    }
   }
+  for_each_array(dataset, [](const std::string& /*path*/, const NamedArray& array) {
+    for (const SourcePtr& file : array.sources) {
+      file->check_unchanged();
+    }
+  });
   return dataset;
 }
 

@@ -59,20 +59,18 @@ std::string check_mountpoint(const std::string& path) {
 
 // A mount over its own sources would ask itself whether they have changed, and wait for ever.
 void require_sources_outside(const Dataset& dataset, const std::string& mountpoint) {
-  for (const Split& split : dataset.splits) {
-    for (const NamedArray& array : split.arrays) {
-      for (const SourcePtr& source : array.sources) {
-        char* const resolved = ::realpath(source->name().c_str(), nullptr);
-        const std::string path = resolved != nullptr ? resolved : "";
-        std::free(resolved);
-        if (lies_below(path, mountpoint)) {
-          throw file_error(ErrorKind::kIo, mountpoint,
-                           fmt::format("the mountpoint would hide the source {}; mount elsewhere",
-                                       printable(source->name())));
-        }
+  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
+    for (const SourcePtr& source : array.sources) {
+      char* const resolved = ::realpath(source->name().c_str(), nullptr);
+      const std::string path = resolved != nullptr ? resolved : "";
+      std::free(resolved);
+      if (lies_below(path, mountpoint)) {
+        throw file_error(ErrorKind::kIo, mountpoint,
+                         fmt::format("the mountpoint would hide the source {}; mount elsewhere",
+                                     printable(source->name())));
       }
     }
-  }
+  });
 }
 
 // What /proc/mounts and df show.

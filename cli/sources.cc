@@ -46,8 +46,13 @@ OpenedSource& entry_of(std::vector<OpenedSource>& entries, const FoundFile& file
   if (found != entries.end()) {
     return *found;
   }
-  entries.push_back({file.split, spec.array, spec.text, file.format->name, {}});
-  return entries.back();
+  OpenedSource& entry = entries.emplace_back();
+  entry.split = file.split;
+  entry.array = spec.array;
+  entry.text = spec.text;
+  entry.format = file.format->name;
+  entry.array_split = file.array_split;
+  return entry;
 }
 
 // In a join, --decode calls the main field by the name of the ARRAY.
@@ -93,7 +98,13 @@ std::vector<OpenedSource> open_sources(const std::vector<std::string>& arguments
     std::vector<OpenedSource> entries;
     OpenContext own = context_for(specs[i], context);
     for (const FoundFile& file : files_of_source[i]) {
-      entry_of(entries, file, specs[i]).tables.push_back(file.format->open(file.location, own));
+      OpenedSource& entry = entry_of(entries, file, specs[i]);
+      if (file.format->open_store != nullptr) {
+        own.split = file.split;
+        entry.stores.push_back(file.format->open_store(file.location, own));
+      } else {
+        entry.tables.push_back(file.format->open(file.location, own));
+      }
     }
     std::move(entries.begin(), entries.end(), std::back_inserter(opened));
   }

@@ -39,6 +39,8 @@ struct Damage {
   std::optional<std::uint64_t> nbytes;
 };
 
+struct Store;  // formats/store.h
+
 // The stored bytes of one field of every record.
 class ByteColumn {
  public:
@@ -83,7 +85,8 @@ class Column {
   // Whether the item's bytes must be decoded. If not, plan() says where they lie.
   virtual bool decoded(std::uint64_t /*record*/) const { return false; }
   // Plans `range` of the item's bytes (C order), and on into the items that follow as far as run()
-  // reaches. Only where decoded() is false and the item is present and undamaged.
+  // reaches; or, once the plan is full, the beginning of it. Only where decoded() is false and the
+  // item is present and undamaged.
   virtual void plan(std::uint64_t record, ByteRange range, Plan& plan) const = 0;
   // Fills `out` with the item's bytes (C order). Calls context.require_intact itself.
   virtual void decode(std::uint64_t record, std::span<std::byte> out, DecodeContext& context) const;
@@ -175,6 +178,8 @@ struct OpenContext {
   bool confine = false;
   // The user promises that keys rise, bytewise.
   bool keys_sorted = false;
+  // The split that the source was given to; empty: none was named.
+  std::string split;
 
   // The kind given for `name`, or an empty string.
   std::string decode_kind(const std::string& name) const;
@@ -185,6 +190,8 @@ struct Location {
   std::string path;  // as the user wrote it, after expansion
   bool is_directory = false;
   SourcePtr source;  // null for a directory
+  // The user names the format: it may recognise what it would not claim by itself.
+  bool named = false;
 };
 
 // A row of the table in registry.cc.
@@ -194,10 +201,13 @@ struct Format {
   std::vector<std::string> extensions;
   // Whether the content is this format's. Looks at few bytes; never throws for content.
   bool (*recognises)(const Location& location);
-  // Checks everything that can be checked cheaply.
+  // Checks everything that can be checked cheaply. Null for formats that hold arrays.
   std::shared_ptr<const RecordTable> (*open)(const Location& location, OpenContext& context);
   // Of formats whose sets are directories: where these lie within a project's folder.
   const char* sets_folder = nullptr;
+  // The same as `open` for formats that hold arrays (formats/store.h); null for all others.
+  std::shared_ptr<const Store> (*open_store)(const Location& location,
+                                             OpenContext& context) = nullptr;
 };
 
 }  // namespace npyfs

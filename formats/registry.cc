@@ -9,6 +9,7 @@
 
 #include "formats/ffrecord/ffrecord.h"
 #include "formats/kaldi/kaldi.h"
+#include "formats/npy/npy.h"
 #include "formats/recordio/recordio.h"
 #include "formats/tfrecord/tfrecord.h"
 
@@ -66,7 +67,8 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 6> rows = {kRecordio, kTfrecord, kKaldi, kArk, kScp, kFfrecord};
+  static const std::array<Format, 7> rows = {kRecordio, kTfrecord, kKaldi,   kNpy,
+                                             kArk,      kScp,      kFfrecord};
   return rows;
 }
 

@@ -9,9 +9,19 @@
 
 namespace npyfs {
 
-NpyFile::NpyFile(NamedArray array, std::uint64_t header_align)
-    : array_(std::move(array)),
-      header_(print_npy_header(array_.array->dtype(), array_.array->shape(), false, header_align)) {
+namespace {
+
+// numpy's own: a .npy file that is shown as it is need not be aligned otherwise.
+constexpr std::uint64_t kUsualAlign = 64;
+
+}  // namespace
+
+NpyFile::NpyFile(NamedArray array, std::uint64_t header_align) : array_(std::move(array)) {
+  const Array& data = *array_.array;
+  const bool as_it_is = !array_.preamble.empty() && header_align == kUsualAlign;
+  header_ = as_it_is
+                ? array_.preamble
+                : print_npy_header(data.dtype(), data.shape(), data.fortran_order(), header_align);
   mtime_ns_ = newest_mtime_ns(array_.sources);
 }
 

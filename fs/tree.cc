@@ -25,8 +25,11 @@ Tree::Tree(const Dataset& dataset, std::uint64_t header_align) {
   nodes_[attrs_npy - kRoot]->bytes = print_attrs_npy(dataset.attributes);
   const Ino attrs_json = add(Node::Kind::kBytes, kRoot, "attrs.json").ino;
   nodes_[attrs_json - kRoot]->bytes = print_json(Value{dataset.attributes});
+  for (const NamedArray& array : dataset.arrays) {
+    add_array(array, kRoot, header_align);
+  }
   for (const Split& split : dataset.splits) {
-    add_split(split, header_align);
+    add_split(split, kRoot, header_align);
   }
   const Ino status = add(Node::Kind::kDirectory, kRoot, kStatusDirectory, false).ino;
   add(Node::Kind::kStatus, status, kErrorsFile);
@@ -42,21 +45,40 @@ Tree::Tree(const Dataset& dataset, std::uint64_t header_align) {
   }
 }
 
-void Tree::add_split(const Split& split, std::uint64_t header_align) {
-  const Ino directory = add(Node::Kind::kDirectory, kRoot, split.name).ino;
-  std::int64_t newest = 0;
+void Tree::add_split(const Split& split, Ino parent, std::uint64_t header_align) {
+  const Ino directory = add(Node::Kind::kDirectory, parent, split.name).ino;
+  add_attributes(directory, "attrs.json", split.attributes);
   for (const NamedArray& array : split.arrays) {
-    Node& node = add(Node::Kind::kArray, directory, array.name + ".npy");
-    node.npy = std::make_unique<NpyFile>(array, header_align);
-    node.mtime_ns = node.npy->mtime_ns();
-    newest = std::max(newest, node.mtime_ns);
+    add_array(array, directory, header_align);
   }
   if (split.records != nullptr && !split.records->stored().empty()) {
     Node& node = add(Node::Kind::kRecords, directory, "records");
     node.records = std::make_unique<RecordFiles>(split.records);
     node.mtime_ns = node.records->mtime_ns();
   }
+  for (const Split& group : split.groups) {
+    add_split(group, directory, header_align);
+  }
+  // A directory is as old as the newest array in it, at any depth.
+  std::int64_t newest = 0;
+  for (const Ino child : nodes_[directory - kRoot]->children) {
+    const Node& node = *nodes_[child - kRoot];
+    newest = node.kind == Node::Kind::kRecords ? newest : std::max(newest, node.mtime_ns);
+  }
   nodes_[directory - kRoot]->mtime_ns = newest;
+}
+
+void Tree::add_array(const NamedArray& array, Ino parent, std::uint64_t header_align) {
+  Node& node = add(Node::Kind::kArray, parent, array.name + ".npy");
+  node.npy = std::make_unique<NpyFile>(array, header_align);
+  node.mtime_ns = node.npy->mtime_ns();
+  add_attributes(parent, array.name + ".attrs.json", array.attributes);
+}
+
+void Tree::add_attributes(Ino parent, const std::string& name, const Dict& attributes) {
+  if (!attributes.empty()) {
+    add(Node::Kind::kBytes, parent, name).bytes = print_json(Value{attributes});
+  }
 }
 
 Node& Tree::add(Node::Kind kind, Ino parent, const std::string& name, bool listed) {

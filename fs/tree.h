@@ -72,7 +72,9 @@ class Tree {
 
  private:
   Node& add(Node::Kind kind, Ino parent, const std::string& name, bool listed = true);
-  void add_split(const Split& split, std::uint64_t header_align);
+  void add_split(const Split& split, Ino parent, std::uint64_t header_align);
+  void add_array(const NamedArray& array, Ino parent, std::uint64_t header_align);
+  void add_attributes(Ino parent, const std::string& name, const Dict& attributes);
 
   std::vector<std::unique_ptr<Node>> nodes_;  // nodes_[ino - kRoot]
   std::uint64_t total_nbytes_ = 0;

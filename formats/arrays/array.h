@@ -25,9 +25,12 @@ class Array {
   // Bytes of data.
   std::uint64_t nbytes() const { return nbytes_; }
 
-  // Appends the pieces of `range` of the data (C order), whose sizes add up to it; or, once the
+  // Appends the pieces of `range` of the data, whose sizes add up to it; or, once the
   // plan is full, to the beginning of it.
   virtual void plan(ByteRange range, Plan& plan) const = 0;
+
+  // Whether the bytes stand in Fortran order: only those of a whole .npy file ever do.
+  virtual bool fortran_order() const { return false; }
 
   // "mapped": bytes go from the source to the reply; "decoded": through the cache; "computed":
   // made from the index. For `npyfs info`.

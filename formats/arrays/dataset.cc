@@ -13,6 +13,7 @@
 #include "formats/arrays/key_map.h"
 #include "formats/arrays/layout.h"
 #include "formats/arrays/names.h"
+#include "formats/arrays/store_tree.h"
 #include "formats/arrays/table_view.h"
 #include "formats/extents.h"
 
@@ -408,8 +409,15 @@ class SplitBuilder {
 };
 
 template <typename Map>
-void require_known(const Map& choices, const char* option, const std::set<std::string>& known) {
+void require_known(const Map& choices, const char* option, const std::set<std::string>& known,
+                   const std::set<std::string>& stored = {}) {
   for (const auto& [name, choice] : choices) {
+    if (known.count(name) == 0 && stored.count(name) != 0) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} {}=...: {} is an array of a store and shown as it is stored; the "
+                              "option is for fields of records",
+                              option, name, name));
+    }
     if (known.count(name) == 0) {
       throw Error(ErrorKind::kUsage, fmt::format("{} {}=...: there is no field {}; there are: {}",
                                                  option, name, name, fmt::join(known, " ")));
@@ -417,16 +425,18 @@ void require_known(const Map& choices, const char* option, const std::set<std::s
   }
 }
 
-// A choice that concerns nothing is a typing mistake.
-void check_choices(const DatasetOptions& options, const std::set<std::string>& known) {
+// A choice that concerns nothing is a typing mistake. `stored` are the arrays of stores.
+void check_choices(const DatasetOptions& options, const std::set<std::string>& known,
+                   const std::set<std::string>& stored) {
   const FieldChoices& fields = options.fields;
-  require_known(fields.layout, "--layout", known);
-  require_known(fields.dtype, "--dtype", known);
-  require_known(fields.shape, "--shape", known);
-  require_known(fields.decode, "--decode", known);
-  require_known(options.maps, "--map", known);
+  require_known(fields.layout, "--layout", known, stored);
+  require_known(fields.dtype, "--dtype", known, stored);
+  require_known(fields.shape, "--shape", known, stored);
+  require_known(fields.decode, "--decode", known, stored);
+  require_known(options.maps, "--map", known, stored);
   std::set<std::string> renamable = known;
   renamable.insert("keys");
+  renamable.insert(stored.begin(), stored.end());
   require_known(fields.rename, "--name", renamable);
 }
 
@@ -442,8 +452,29 @@ void merge_rates(const Rates& more, Rates& rates) {
   }
 }
 
-Dict make_attributes(const DatasetOptions& options, const Rates& rates) {
-  Dict attributes;
+// What the stores' roots have; of one name in several the first.
+Dict gather_attributes(const std::vector<OpenedSource>& sources, const Warn& warn) {
+  Dict all;
+  std::map<std::string, std::pair<std::string, std::string>> seen;  // name -> value, whose
+  for (const OpenedSource& source : sources) {
+    for (const StorePtr& store : source.stores) {
+      for (const auto& [name, value] : store->root.attributes) {
+        std::string printed = print_json(value);
+        const auto [at, is_new] = seen.try_emplace(name, printed, source.text);
+        if (is_new) {
+          set_value(all, name, value);
+        } else if (at->second.first != printed) {
+          warn(fmt::format("attribute {} differs in {} and {}; that of the first is shown", name,
+                           at->second.second, source.text));
+        }
+      }
+    }
+  }
+  return all;
+}
+
+// `attributes` and what is known of records and from the command line.
+Dict add_attributes(Dict attributes, const DatasetOptions& options, const Rates& rates) {
   for (const auto& [name, rate] : rates) {
     if (rate) {
       set_value(attributes, fmt::format("samplerate_{}_Hz", name),
@@ -463,34 +494,126 @@ Dict make_attributes(const DatasetOptions& options, const Rates& rates) {
   return attributes;
 }
 
+// Builds the splits one by one.
+class DatasetBuilder {
+ public:
+  DatasetBuilder(const DatasetOptions& options, const Warn& warn)
+      : options_(options), warn_(warn) {}
+
+  // `sources` are those of the split `name`, in order; an empty name is the mount's top.
+  void add(const std::string& name, const std::vector<const OpenedSource*>& sources) {
+    const auto is_table = [](const OpenedSource* source) { return source->stores.empty(); };
+    if (std::none_of(sources.begin(), sources.end(), is_table)) {
+      add_stores(name, sources);
+      return;
+    }
+    std::vector<OpenedSource> tables;
+    for (const OpenedSource* source : sources) {
+      OpenedSource& table = tables.emplace_back(*source);
+      if (!is_table(source)) {
+        table.tables = {rows_of_store(*source)};
+      }
+    }
+    std::vector<const OpenedSource*> pointers;
+    for (const OpenedSource& table : tables) {
+      pointers.push_back(&table);
+    }
+    SplitBuilder builder(name, gather_members(pointers), options_, warn_);
+    dataset_.splits.push_back(builder.build());
+    known_.insert(builder.names_seen().begin(), builder.names_seen().end());
+    merge_rates(builder.rates(), rates_);
+    records_ += dataset_.splits.back().records->size();
+  }
+
+  Dataset finish(const std::vector<OpenedSource>& sources) {
+    if (records_ > 0 || !stored_.empty()) {
+      check_choices(options_, known_, stored_);
+    }
+    dataset_.attributes = add_attributes(gather_attributes(sources, warn_), options_, rates_);
+    require_distinct_splits();
+    return std::move(dataset_);
+  }
+
+ private:
+  void add_stores(const std::string& name, const std::vector<const OpenedSource*>& sources) {
+    StoreTree tree = build_store_tree(sources, name.empty(), options_, warn_);
+    stored_.insert(tree.names_seen.begin(), tree.names_seen.end());
+    if (!name.empty()) {
+      tree.split.name = name;
+      dataset_.splits.push_back(std::move(tree.split));
+      return;
+    }
+    dataset_.arrays = std::move(tree.split.arrays);
+    std::move(tree.split.groups.begin(), tree.split.groups.end(),
+              std::back_inserter(dataset_.splits));
+  }
+
+  // A group of one store may be called as the split that another source was given to.
+  void require_distinct_splits() const {
+    std::set<std::string> names;
+    for (const Split& split : dataset_.splits) {
+      if (!names.insert(split.name).second) {
+        throw Error(ErrorKind::kUsage,
+                    fmt::format("two sources make the split {}, one of them by its groups; "
+                                "SPLIT= puts a store elsewhere",
+                                split.name));
+      }
+    }
+  }
+
+  const DatasetOptions& options_;
+  const Warn& warn_;
+  Dataset dataset_;
+  std::set<std::string> known_;   // fields of records
+  std::set<std::string> stored_;  // arrays of stores
+  std::uint64_t records_ = 0;
+  Rates rates_;
+};
+
+// Where the source's arrays go.
+const std::string& split_of(const OpenedSource& source) {
+  const bool one_array = !source.stores.empty() && source.split.empty() &&
+                         std::all_of(source.stores.begin(), source.stores.end(), [](const auto& s) {
+                           const auto& arrays = s->root.arrays;
+                           return arrays.size() == 1 && arrays.front().name.empty();
+                         });
+  return one_array ? source.array_split : source.split;
+}
+
+void visit_arrays(const std::string& prefix, const std::vector<NamedArray>& arrays,
+                  const std::vector<Split>& groups,
+                  const std::function<void(const std::string&, const NamedArray&)>& visit) {
+  for (const NamedArray& array : arrays) {
+    visit(prefix + array.name, array);
+  }
+  for (const Split& group : groups) {
+    visit_arrays(prefix + group.name + "/", group.arrays, group.groups, visit);
+  }
+}
+
 }  // namespace
+
+void for_each_array(const Dataset& dataset,
+                    const std::function<void(const std::string&, const NamedArray&)>& visit) {
+  visit_arrays("", dataset.arrays, dataset.splits, visit);
+}
 
 Dataset build_dataset(const std::vector<OpenedSource>& sources, const DatasetOptions& options,
                       const Warn& warn) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<const OpenedSource*>> of_split;
   for (const OpenedSource& source : sources) {
-    if (of_split.count(source.split) == 0) {
-      order.push_back(source.split);
+    const std::string& split = split_of(source);
+    if (of_split.count(split) == 0) {
+      order.push_back(split);
     }
-    of_split[source.split].push_back(&source);
+    of_split[split].push_back(&source);
   }
-  Dataset dataset;
-  std::set<std::string> known;
-  std::uint64_t records = 0;
-  Rates rates;
+  DatasetBuilder builder(options, warn);
   for (const std::string& name : order) {
-    SplitBuilder builder(name, gather_members(of_split[name]), options, warn);
-    dataset.splits.push_back(builder.build());
-    known.insert(builder.names_seen().begin(), builder.names_seen().end());
-    merge_rates(builder.rates(), rates);
-    records += dataset.splits.back().records->size();
+    builder.add(name, of_split[name]);
   }
-  if (records > 0) {
-    check_choices(options, known);
-  }
-  dataset.attributes = make_attributes(options, rates);
-  return dataset;
+  return builder.finish(sources);
 }
 
 }  // namespace npyfs

@@ -17,6 +17,7 @@
 #include "formats/arrays/array.h"
 #include "formats/bytes/value.h"
 #include "formats/format.h"
+#include "formats/store.h"
 
 namespace npyfs {
 
@@ -43,33 +44,48 @@ struct DatasetOptions {
   std::function<void(const Guard&)> require_intact;
 };
 
-// One SOURCE of the command line, its files opened, in order.
+// One SOURCE of the command line, its files opened, in order: all tables or all stores.
 struct OpenedSource {
-  std::string split;   // "train"
+  // "train"; empty for a store that keeps its own groups as splits.
+  std::string split;
   std::string array;   // ARRAY of SPLIT/ARRAY=, else empty
   std::string text;    // as the user wrote it, for messages
   std::string format;  // of the table of formats
   std::vector<std::shared_ptr<const RecordTable>> tables;
+  std::vector<StorePtr> stores{};
+  // For a store that is one array and was given no SPLIT: "train", or by its name.
+  std::string array_split{};
 };
 
 struct NamedArray {
   std::string name;  // without .npy, already escaped
   ArrayPtr array;
   std::string format;
-  std::uint64_t records = 0;  // 0 where it has none
+  std::uint64_t records = 0;  // or rows; 0 where it has neither
   std::vector<SourcePtr> sources;
+  // Of an array that is a whole .npy file: how that begins; empty: as np.save would write it.
+  std::string preamble{};
+  Dict attributes{};  // shown as <name>.attrs.json, where there are any
 };
 
+// A directory of arrays: a split, or a group of a store inside one.
 struct Split {
-  std::string name;
+  std::string name;                            // already escaped
   std::vector<NamedArray> arrays;              // by name
   std::shared_ptr<const RecordTable> records;  // null: no records/
+  std::vector<Split> groups;                   // by name
+  Dict attributes;                             // shown as attrs.json, where there are any
 };
 
 struct Dataset {
   std::vector<Split> splits;
+  std::vector<NamedArray> arrays;  // at the root, by name: stores may have some there
   Dict attributes;
 };
+
+// Calls `visit` for every array with its path, "train/x".
+void for_each_array(const Dataset& dataset,
+                    const std::function<void(const std::string&, const NamedArray&)>& visit);
 
 // Joins, lays out, names. `warn` gets one line per finding. Throws kCorrupt for what concerns a
 // whole source, kUsage for choices that name no field or contradict each other.

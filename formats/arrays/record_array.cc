@@ -60,6 +60,9 @@ class RecordArray : public Array, public ChunkSource {
           plan.add_chunk(*this, group.first, at - slot_of(group.first).begin, to - at);
         } else {
           items_.column->plan(record, {at - slot.begin, to - slot.begin}, plan);
+          if (plan.full()) {
+            return;  // perhaps before `to`
+          }
         }
         at = to;
         record += run - 1;

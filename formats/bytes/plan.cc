@@ -52,6 +52,14 @@ void Plan::add_chunk(const ChunkSource& chunks, std::uint64_t chunk, std::uint64
   if (nbytes == 0) {
     return;
   }
+  if (!pieces_.empty()) {
+    Piece& last = pieces_.back();
+    if (last.kind == Piece::Kind::kChunk && last.chunks == &chunks && last.chunk == chunk &&
+        last.offset + last.nbytes == offset) {
+      last.nbytes += nbytes;
+      return;
+    }
+  }
   Piece& piece = pieces_.emplace_back();
   piece.kind = Piece::Kind::kChunk;
   piece.chunks = &chunks;
@@ -80,6 +88,15 @@ void Plan::add_memory(const std::byte* memory, std::uint64_t nbytes) {
 void Plan::add_fill(std::span<const std::byte> pattern, std::uint64_t phase, std::uint64_t nbytes) {
   if (nbytes == 0) {
     return;
+  }
+  if (!pieces_.empty()) {
+    Piece& last = pieces_.back();
+    if (last.kind == Piece::Kind::kFill && last.memory == pattern.data() &&
+        last.pattern_nbytes == pattern.size() &&
+        (last.offset + last.nbytes) % pattern.size() == phase % pattern.size()) {
+      last.nbytes += nbytes;
+      return;
+    }
   }
   Piece& piece = pieces_.emplace_back();
   piece.kind = Piece::Kind::kFill;

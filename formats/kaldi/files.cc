@@ -3,11 +3,12 @@
 #include "formats/kaldi/files.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <utility>
+
+#include "formats/bytes/folder.h"
 
 namespace npyfs {
 
@@ -18,16 +19,6 @@ namespace fs = std::filesystem;
 bool exists(const std::string& path) {
   struct stat about;
   return ::stat(path.c_str(), &about) == 0;
-}
-
-// Half of what the process may have open; what is beyond is opened for each read.
-std::size_t descriptor_budget() {
-  rlimit limit{};
-  constexpr std::size_t kMost = 100'000;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return 100;
-  }
-  return std::min<std::size_t>(limit.rlim_cur / 2, kMost);
 }
 
 }  // namespace

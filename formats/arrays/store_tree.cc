@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/arrays/store_tree.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "formats/arrays/names.h"
+#include "formats/arrays/stored_array.h"
+
+namespace npyfs {
+
+namespace {
+
+using Warn = std::function<void(const std::string&)>;
+
+constexpr const char* kMainName = "x";
+
+template <typename Named>
+auto find_named(std::vector<Named>& all, const std::string& name) {
+  return std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.name == name; });
+}
+
+std::string below(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "/" + name;
+}
+
+const std::string& shown_name(const StoredArray& array) {
+  static const std::string kMain = kMainName;
+  return array.name.empty() ? kMain : array.name;
+}
+
+// Appends what `more` has to `all`, group by group.
+class Appender {
+ public:
+  Appender(const std::string& first, const std::string& more) : first_(first), more_(more) {}
+
+  void append(Group& all, const Group& more, const std::string& path) const {
+    require_same_arrays(all, more, path);
+    for (const StoredArray& array : more.arrays) {
+      StoredArray& same = *find_named(all.arrays, array.name);
+      same.parts.insert(same.parts.end(), array.parts.begin(), array.parts.end());
+      same.sources.insert(same.sources.end(), array.sources.begin(), array.sources.end());
+    }
+    for (const Group& group : more.groups) {
+      const auto same = find_named(all.groups, group.name);
+      if (same == all.groups.end()) {
+        all.groups.push_back(group);
+      } else {
+        append(*same, group, below(path, group.name));
+      }
+    }
+  }
+
+ private:
+  void require_same_arrays(const Group& all, const Group& more, const std::string& path) const {
+    const auto require = [&](const Group& from, const Group& in, const std::string& from_name,
+                             const std::string& in_name) {
+      for (const StoredArray& array : from.arrays) {
+        const bool there = std::any_of(in.arrays.begin(), in.arrays.end(),
+                                       [&](const auto& other) { return other.name == array.name; });
+        if (!there) {
+          throw file_error(
+              ErrorKind::kUnsupported, in_name,
+              fmt::format("it has no array {}, which {} has, so the two cannot stand "
+                          "one behind the other; give them to different splits",
+                          printable(below(path, shown_name(array))), printable(from_name)));
+        }
+      }
+    };
+    require(all, more, first_, more_);
+    require(more, all, more_, first_);
+  }
+
+  const std::string& first_;
+  const std::string& more_;
+};
+
+// The sources of one ARRAY (or of none), as one store.
+struct Member {
+  std::string array;
+  std::string text;
+  std::string format;
+  Group root;
+};
+
+Group concatenate_sources(const std::vector<const OpenedSource*>& sources) {
+  std::vector<StorePtr> stores;
+  std::vector<std::string> names;
+  for (const OpenedSource* source : sources) {
+    for (const StorePtr& store : source->stores) {
+      stores.push_back(store);
+      names.push_back(store->sources.empty() ? source->text : store->sources.front()->name());
+    }
+  }
+  return concatenate_stores(stores, names);
+}
+
+std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sources) {
+  std::vector<std::vector<const OpenedSource*>> parts;
+  for (const OpenedSource* source : sources) {
+    const auto same = std::find_if(parts.begin(), parts.end(), [&](const auto& part) {
+      return part.front()->array == source->array;
+    });
+    if (same == parts.end()) {
+      parts.push_back({source});
+      continue;
+    }
+    const OpenedSource& first = *same->front();
+    if (first.format != source->format) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} is {}, {} is {}: sources of one array must be of one format; "
+                              "SPLIT/ARRAY= joins others",
+                              first.text, first.format, source->text, source->format));
+    }
+    same->push_back(source);
+  }
+  std::vector<Member> members;
+  for (const auto& part : parts) {
+    members.push_back(
+        {part.front()->array, part.front()->text, part.front()->format, concatenate_sources(part)});
+  }
+  return members;
+}
+
+const StoredArray& require_main_array(const Group& root, const std::string& text) {
+  const StoredArray* main = main_array(root);
+  if (main != nullptr) {
+    return *main;
+  }
+  std::string names;
+  for (const StoredArray& array : root.arrays) {
+    names += " " + printable(shown_name(array));
+  }
+  throw file_error(ErrorKind::kUnsupported, text,
+                   fmt::format("none of its arrays is x or the only one, expected a store that "
+                               "joins with one array; at its root there are:{}",
+                               names.empty() ? " none" : names));
+}
+
+// Names arrays and groups as files, depth first.
+class TreeBuilder {
+ public:
+  TreeBuilder(const DatasetOptions& options, const Warn& warn) : options_(options), warn_(warn) {}
+
+  // `path` is that of the directory in the mount, empty at its root.
+  Split build(const Group& group, const std::string& format, const std::string& path) {
+    Split split;
+    split.attributes = group.attributes;
+    std::map<std::string, std::string> taken = reserved_names(path);
+    for (const StoredArray& array : group.arrays) {
+      add_array(array, format, path, taken, split);
+    }
+    for (const Group& inner : group.groups) {
+      add_group(inner, format, path, taken, split);
+    }
+    sort_by_name(split.arrays);
+    sort_by_name(split.groups);
+    return split;
+  }
+
+  const std::set<std::string>& names_seen() const { return names_seen_; }
+
+ private:
+  static constexpr const char* kAttributes = "the attributes";
+
+  static std::map<std::string, std::string> reserved_names(const std::string& path) {
+    if (!path.empty()) {
+      return {{"attrs.json", kAttributes}};
+    }
+    return {{"attrs.json", kAttributes}, {"attrs.npy", kAttributes}, {".npyfs", "the status"}};
+  }
+
+  template <typename Named>
+  static void sort_by_name(std::vector<Named>& all) {
+    std::sort(all.begin(), all.end(),
+              [](const Named& a, const Named& b) { return a.name < b.name; });
+  }
+
+  void add_array(const StoredArray& stored, const std::string& format, const std::string& path,
+                 std::map<std::string, std::string>& taken, Split& split) {
+    const std::string& plain = shown_name(stored);
+    names_seen_.insert(plain);
+    const auto renamed = options_.fields.rename.find(plain);
+    const bool is_renamed = renamed != options_.fields.rename.end();
+    const std::string name = escape_name(is_renamed ? renamed->second : plain);
+    const std::string what = fmt::format("array {}", printable(below(path, plain)));
+    if (is_renamed && taken.count(name + ".npy") != 0) {
+      throw Error(ErrorKind::kUnsupported,
+                  fmt::format("{}.npy would be both {} and {}; --name {}=OTHER renames one",
+                              printable(below(path, name)), taken[name + ".npy"], what, plain));
+    }
+    if (!take(name + ".npy", what, taken) || !intact(stored, what)) {
+      return;
+    }
+    NamedArray named;
+    named.name = name;
+    named.array = make_stored_array(stored, below(path, plain));
+    named.format = format;
+    named.records = row_count(*named.array);
+    named.sources = stored.sources;
+    named.preamble = preamble_of(stored);
+    if (stored.attributes.empty() || take(name + ".attrs.json", kAttributes, taken)) {
+      named.attributes = stored.attributes;
+    }
+    split.arrays.push_back(std::move(named));
+  }
+
+  void add_group(const Group& group, const std::string& format, const std::string& path,
+                 std::map<std::string, std::string>& taken, Split& split) {
+    const std::string name = escape_name(group.name);
+    if (!take(name, fmt::format("group {}", printable(below(path, group.name))), taken)) {
+      return;
+    }
+    Split inner = build(group, format, below(path, name));
+    inner.name = name;
+    split.groups.push_back(std::move(inner));
+  }
+
+  // Whether `file` is free in its directory, and from now on it is taken; else a warning was given.
+  bool take(const std::string& file, const std::string& what,
+            std::map<std::string, std::string>& taken) const {
+    if (shorten_name(file, 0) != file) {
+      warn_(fmt::format("{} is left out: its name is longer than a file's may be", what));
+      return false;
+    }
+    const auto [at, is_new] = taken.emplace(file, what);
+    if (!is_new) {
+      warn_(fmt::format("{} is left out: {} is the name of {}", what, printable(file), at->second));
+    }
+    return is_new;
+  }
+
+  // With --verify=mount: whether the array is to be shown.
+  bool intact(const StoredArray& stored, const std::string& what) const {
+    if (options_.verify != Verify::kMount || !options_.require_intact) {
+      return true;
+    }
+    for (const ArrayPart& part : stored.parts) {
+      const auto* npy = std::get_if<StoredNpy>(&part);
+      if (npy == nullptr || npy->guarded_by == nullptr) {
+        continue;
+      }
+      try {
+        options_.require_intact({npy->guarded_by.get(), npy->record, 1});
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kCorrupt) {
+          throw;
+        }
+        warn_(options_.permissive ? fmt::format("{}; {} is left out", error.what(), what)
+                                  : error.what());
+        return !options_.permissive;
+      }
+    }
+    return true;
+  }
+
+  const DatasetOptions& options_;
+  const Warn& warn_;
+  std::set<std::string> names_seen_;
+};
+
+std::uint64_t joinable_rows(const StoredArray& stored, const std::string& text) {
+  const ArrayPtr array = make_stored_array(stored, shown_name(stored));
+  if (array->shape().empty()) {
+    throw file_error(ErrorKind::kUnsupported, text,
+                     "its array has no axis, so it has no rows to be joined");
+  }
+  return row_count(*array);
+}
+
+// The members' main arrays, under their names, beside the arrays of the one without a name.
+Group join_members(std::vector<Member> members) {
+  std::optional<std::uint64_t> rows;
+  Group joined;
+  for (Member& member : members) {
+    if (members.size() > 1) {
+      const std::uint64_t own =
+          joinable_rows(require_main_array(member.root, member.text), member.text);
+      if (rows && *rows != own) {
+        throw file_error(
+            ErrorKind::kUnsupported, member.text,
+            fmt::format("it has {} rows, expected the {} of {}", own, *rows, members.front().text));
+      }
+      rows = own;
+    }
+    if (member.array.empty()) {
+      joined.arrays.insert(joined.arrays.end(), member.root.arrays.begin(),
+                           member.root.arrays.end());
+      joined.groups = std::move(member.root.groups);
+      joined.attributes = std::move(member.root.attributes);
+      continue;
+    }
+    StoredArray array = require_main_array(member.root, member.text);
+    array.name = member.array;
+    joined.arrays.push_back(std::move(array));
+  }
+  return joined;
+}
+
+void require_distinct(const Group& joined) {
+  std::set<std::string> names;
+  for (const StoredArray& array : joined.arrays) {
+    if (!names.insert(shown_name(array)).second) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("two sources give the array {}; SPLIT/ARRAY= takes another name",
+                              shown_name(array)));
+    }
+  }
+}
+
+}  // namespace
+
+const StoredArray* main_array(const Group& root) {
+  const auto find = [&](const std::string& name) {
+    const auto found = std::find_if(root.arrays.begin(), root.arrays.end(),
+                                    [&](const auto& array) { return array.name == name; });
+    return found == root.arrays.end() ? nullptr : &*found;
+  };
+  if (const StoredArray* unnamed = find("")) {
+    return unnamed;
+  }
+  if (const StoredArray* main = find(kMainName)) {
+    return main;
+  }
+  return root.arrays.size() == 1 ? &root.arrays.front() : nullptr;
+}
+
+Group concatenate_stores(const std::vector<StorePtr>& stores,
+                         const std::vector<std::string>& names) {
+  Group all = stores.front()->root;
+  for (std::size_t i = 1; i < stores.size(); ++i) {
+    Appender(names.front(), names[i]).append(all, stores[i]->root, "");
+  }
+  return all;
+}
+
+StoreTree build_store_tree(const std::vector<const OpenedSource*>& sources, bool is_root,
+                           const DatasetOptions& options, const Warn& warn) {
+  std::vector<Member> members = gather_members(sources);
+  const std::string format = members.front().format;
+  const Group joined = join_members(std::move(members));
+  require_distinct(joined);
+  TreeBuilder builder(options, warn);
+  StoreTree tree;
+  tree.split = builder.build(joined, format, is_root ? "" : sources.front()->split);
+  tree.names_seen = builder.names_seen();
+  return tree;
+}
+
+std::shared_ptr<const RecordTable> rows_of_store(const OpenedSource& source) {
+  const Group root = concatenate_sources({&source});
+  std::vector<StoredArray> chosen;
+  if (!source.array.empty()) {
+    chosen.push_back(require_main_array(root, source.text));
+    chosen.front().name = kMainName;
+  } else if (root.groups.empty()) {
+    chosen = root.arrays;
+  }
+  if (chosen.empty()) {
+    throw file_error(ErrorKind::kUnsupported, source.text,
+                     "it is a store of groups, which cannot be joined with records; take one "
+                     "array of it with SPLIT/ARRAY=");
+  }
+  const std::uint64_t rows = joinable_rows(chosen.front(), source.text);
+  std::vector<TableField> fields;
+  std::vector<SourcePtr> files;
+  for (const StoredArray& stored : chosen) {
+    if (joinable_rows(stored, source.text) != rows) {
+      throw file_error(ErrorKind::kUnsupported, source.text,
+                       fmt::format("its arrays {} and {} differ in rows, so they cannot be joined "
+                                   "with records",
+                                   shown_name(chosen.front()), shown_name(stored)));
+    }
+    fields.push_back({shown_name(stored), make_stored_array(stored, shown_name(stored))});
+    if (fields.back().array->fortran_order()) {
+      throw file_error(ErrorKind::kUnsupported, source.text,
+                       "it is in Fortran order, expected C order to join it with records");
+    }
+    files.insert(files.end(), stored.sources.begin(), stored.sources.end());
+  }
+  return make_row_table(std::move(fields), std::move(files));
+}
+
+}  // namespace npyfs

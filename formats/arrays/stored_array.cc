@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/arrays/stored_array.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "formats/arrays/chunked_array.h"
+
+namespace npyfs {
+
+namespace {
+
+// The data of a whole .npy file.
+class NpyArray : public Array {
+ public:
+  explicit NpyArray(StoredNpy npy)
+      : Array(npy.header.dtype, npy.header.shape), npy_(std::move(npy)) {}
+
+  bool fortran_order() const override { return npy_.header.fortran_order && shape().size() > 1; }
+  std::string storage() const override { return npy_.storage; }
+  void plan(ByteRange range, Plan& plan) const override {
+    if (range.empty()) {
+      return;
+    }
+    const Guard guard{npy_.guarded_by.get(), npy_.record, npy_.guarded_by != nullptr ? 1U : 0U};
+    plan.add_extent(*npy_.source, npy_.data_offset() + range.begin, range.nbytes(), guard);
+  }
+
+ private:
+  StoredNpy npy_;
+};
+
+// Arrays of one row size, one behind the other.
+class JoinedArray : public Array {
+ public:
+  JoinedArray(Shape shape, std::vector<ArrayPtr> parts)
+      : Array(parts.front()->dtype(), std::move(shape)), parts_(std::move(parts)) {
+    for (const ArrayPtr& part : parts_) {
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + part->nbytes());
+    }
+  }
+
+  std::string storage() const override {
+    return fmt::format("{} parts, {}", parts_.size(), parts_.front()->storage());
+  }
+  void plan(ByteRange range, Plan& plan) const override {
+    auto part = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), range.begin) -
+                                         ends_.begin());
+    for (std::uint64_t at = range.begin; at < range.end && !plan.full(); ++part) {
+      const std::uint64_t begin = ends_[part] - parts_[part]->nbytes();
+      const std::uint64_t to = std::min(range.end, ends_[part]);
+      parts_[part]->plan({at - begin, to - begin}, plan);
+      at = to;
+    }
+  }
+
+ private:
+  std::vector<ArrayPtr> parts_;
+  std::vector<std::uint64_t> ends_;  // in bytes
+};
+
+ArrayPtr make_part(const ArrayPart& part) {
+  if (const auto* npy = std::get_if<StoredNpy>(&part)) {
+    return std::make_shared<NpyArray>(*npy);
+  }
+  return make_chunked_array(std::get<std::shared_ptr<const ChunkGrid>>(part));
+}
+
+const std::string& source_name(const StoredArray& stored, std::size_t part) {
+  const auto* npy = std::get_if<StoredNpy>(&stored.parts[part]);
+  return npy != nullptr ? npy->source->name()
+                        : stored.sources[std::min(part, stored.sources.size() - 1)]->name();
+}
+
+// Each row of an array as a record.
+class RowColumn : public Column {
+ public:
+  explicit RowColumn(ArrayPtr array) : array_(std::move(array)) {
+    item_.dtype = array_->dtype();
+    item_.shape.assign(array_->shape().begin() + 1, array_->shape().end());
+    row_nbytes_ = size() > 0 ? array_->nbytes() / size() : 0;
+  }
+
+  std::uint64_t size() const override { return array_->shape().front(); }
+  void inspect(std::uint64_t /*record*/, Item& item) const override { item = item_; }
+  std::optional<Item> uniform() const override { return item_; }
+  std::uint64_t run(std::uint64_t record) const override { return size() - record; }
+  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
+    const std::uint64_t begin = record * row_nbytes_;
+    array_->plan({begin + range.begin, begin + range.end}, plan);
+  }
+
+ private:
+  ArrayPtr array_;
+  Item item_;
+  std::uint64_t row_nbytes_;
+};
+
+class RowTable : public RecordTable {
+ public:
+  RowTable(const std::vector<TableField>& fields, std::vector<SourcePtr> sources)
+      : sources_(std::move(sources)) {
+    for (const TableField& named : fields) {
+      Field& field = fields_.emplace_back();
+      field.name = named.name;
+      field.typed = std::make_shared<RowColumn>(named.array);
+    }
+  }
+
+  std::uint64_t size() const override { return fields_.front().typed->size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<StoredUnit>& stored() const override { return stored_; }
+  std::vector<SourcePtr> sources() const override { return sources_; }
+
+ private:
+  std::vector<Field> fields_;
+  std::vector<StoredUnit> stored_;  // none: rows have no bytes of their own
+  std::vector<SourcePtr> sources_;
+};
+
+}  // namespace
+
+ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name) {
+  if (stored.parts.size() == 1) {
+    return make_part(stored.parts.front());
+  }
+  std::vector<ArrayPtr> parts;
+  Shape shape;
+  for (std::size_t i = 0; i < stored.parts.size(); ++i) {
+    ArrayPtr part = make_part(stored.parts[i]);
+    const auto refuse = [&](const std::string& what) {
+      return file_error(ErrorKind::kUnsupported, source_name(stored, i),
+                        fmt::format("{} {}, so it cannot stand behind that of {}", name, what,
+                                    printable(source_name(stored, 0))));
+    };
+    const Shape& own = part->shape();
+    if (own.empty()) {
+      throw refuse("has no axis");
+    }
+    if (part->fortran_order()) {
+      throw refuse("is in Fortran order; save it in C order");
+    }
+    shape = i == 0 ? own : shape;
+    if (i > 0 && !(part->dtype() == parts.front()->dtype())) {
+      throw refuse(
+          fmt::format("is {}, expected {}", part->dtype().text(), parts.front()->dtype().text()));
+    }
+    if (i > 0 && (own.size() != shape.size() ||
+                  !std::equal(own.begin() + 1, own.end(), shape.begin() + 1))) {
+      throw refuse(fmt::format("is {}, expected {} but for the first axis", shape_text(own),
+                               shape_text(shape)));
+    }
+    shape[0] += i == 0 ? 0 : own[0];
+    parts.push_back(std::move(part));
+  }
+  return std::make_shared<JoinedArray>(std::move(shape), std::move(parts));
+}
+
+const std::string& preamble_of(const StoredArray& stored) {
+  static const std::string kNone;
+  const auto* npy = stored.parts.size() == 1 ? std::get_if<StoredNpy>(&stored.parts[0]) : nullptr;
+  return npy != nullptr ? npy->preamble : kNone;
+}
+
+std::uint64_t row_count(const Array& array) {
+  return array.shape().empty() ? 1 : array.shape().front();
+}
+
+std::shared_ptr<const RecordTable> make_row_table(std::vector<TableField> fields,
+                                                  std::vector<SourcePtr> sources) {
+  return std::make_shared<RowTable>(fields, std::move(sources));
+}
+
+}  // namespace npyfs

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a store holds as arrays: whole .npy files, chunk grids, several of them one behind the
+// other.
+
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "formats/arrays/array.h"
+#include "formats/format.h"
+#include "formats/store.h"
+
+namespace npyfs {
+
+// The array. Throws kUnsupported, with `name` in the text, where its parts cannot be put one behind
+// the other.
+ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name);
+
+// The preamble of a store's array that is one whole .npy file; else empty.
+const std::string& preamble_of(const StoredArray& stored);
+
+// Rows along axis 0, or 1 for an array without axes.
+std::uint64_t row_count(const Array& array);
+
+// The arrays as the fields of a table with a record for each row, so that they can be joined with
+// the records of other sources. All have the same number of rows, and C order.
+struct TableField {
+  std::string name;
+  ArrayPtr array;
+};
+std::shared_ptr<const RecordTable> make_row_table(std::vector<TableField> fields,
+                                                  std::vector<SourcePtr> sources);
+
+}  // namespace npyfs

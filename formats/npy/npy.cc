@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/npy/npy.h"
+
+#include <algorithm>
+
+#include "formats/bytes/error.h"
+#include "formats/bytes/npy_header.h"
+#include "formats/npy/npy_dir.h"
+#include "formats/store.h"
+
+namespace npyfs {
+
+namespace {
+
+constexpr std::size_t kMagicNbytes = 6;
+
+std::vector<std::byte> read_magic(const ByteSource& source) {
+  std::vector<std::byte> head(std::min<std::uint64_t>(source.nbytes(), kMagicNbytes));
+  source.read_at(0, head);
+  return head;
+}
+
+bool recognises(const Location& location) {
+  return location.is_directory ? is_npy_dir(location.path, location.named)
+                               : is_npy(read_magic(*location.source));
+}
+
+StorePtr open_npy_file(const SourcePtr& source) {
+  auto store = std::make_shared<Store>();
+  StoredArray array;
+  array.sources = {source};
+  array.parts.emplace_back(read_stored_npy(source, 0, source->nbytes()));
+  store->root.arrays.push_back(std::move(array));
+  return store;
+}
+
+StorePtr open_store(const Location& location, OpenContext& context) {
+  return location.is_directory ? open_npy_dir(location.path, context)
+                               : open_npy_file(location.source);
+}
+
+}  // namespace
+
+const Format kNpy = {"npy", {"npy", "npz"}, recognises, nullptr, nullptr, open_store};
+
+}  // namespace npyfs
