@@ -73,8 +73,8 @@ struct Split {
   std::string name;                            // already escaped
   std::vector<NamedArray> arrays;              // by name
   std::shared_ptr<const RecordTable> records;  // null: no records/
-  std::vector<Split> groups;                   // by name
-  Dict attributes;                             // shown as attrs.json, where there are any
+  std::vector<Split> groups{};                 // by name
+  Dict attributes{};                           // shown as attrs.json, where there are any
 };
 
 struct Dataset {
