@@ -12,6 +12,7 @@
 #include "formats/npy/npy.h"
 #include "formats/recordio/recordio.h"
 #include "formats/tfrecord/tfrecord.h"
+#include "formats/zarr/zarr.h"
 
 namespace npyfs {
 
@@ -67,8 +68,8 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 7> rows = {kRecordio, kTfrecord, kKaldi,   kNpy,
-                                             kArk,      kScp,      kFfrecord};
+  static const std::array<Format, 8> rows = {kRecordio, kTfrecord, kKaldi, kZarr,
+                                             kNpy,      kArk,      kScp,   kFfrecord};
   return rows;
 }
 

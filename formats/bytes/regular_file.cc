@@ -17,9 +17,9 @@ namespace npyfs {
 namespace {
 
 Error not_regular(const std::string& name, const struct stat& status) {
-  return file_error(ErrorKind::kUnsupported, name,
-                    S_ISDIR(status.st_mode) ? "is a directory, expected a file"
-                                            : "not a regular file");
+  return file_error(
+      ErrorKind::kUnsupported, name,
+      S_ISDIR(status.st_mode) ? "is a directory, expected a file" : "not a regular file");
 }
 
 }  // namespace

@@ -38,6 +38,9 @@ std::string storage_of(const ArrayParts& parts) {
 
 // What every kind of grid has: the stored chunks and how one is decoded.
 class ZarrGrid : public ChunkGrid {
+ public:
+  const std::shared_ptr<const ArrayValues>& shared_values() const { return values_; }
+
  protected:
   ZarrGrid(ArrayParts parts, bool clipped)
       : ChunkGrid({parts.dtype, parts.shape, parts.pipeline.chunk_shape, clipped}, parts.fill,
@@ -52,7 +55,7 @@ class ZarrGrid : public ChunkGrid {
     values.metadata = std::move(parts.metadata);
     values.chunk_nbytes = pipeline_.is_plain() ? whole_nbytes_ : 0;
     values.fill = std::move(parts.fill);
-    values_ = std::make_unique<const ArrayValues>(std::move(values));
+    values_ = std::make_shared<const ArrayValues>(std::move(values));
   }
 
   // Decodes `stored` into `out`, which lacks what hangs over the array's end.
@@ -77,7 +80,7 @@ class ZarrGrid : public ChunkGrid {
  private:
   Pipeline pipeline_;
   std::uint64_t whole_nbytes_;  // of a chunk with what hangs over
-  std::unique_ptr<const ArrayValues> values_;
+  std::shared_ptr<const ArrayValues> values_;
 };
 
 // Chunks whose bytes are the elements.
@@ -122,23 +125,17 @@ class PlainGrid : public ZarrGrid {
 
   // In an archive whose members are stored as they are, chunks are mapped where they lie.
   void map_members() {
-    const auto keys = values().keys_below();
-    if (!keys) {
+    const auto chunks = values().chunks();
+    if (!chunks) {
       return;
     }
-    for (const std::string& key : *keys) {
-      const auto chunk = values().number(key);
-      if (!chunk) {
-        continue;  // not a chunk
-      }
-      const auto mapped = values().store().map(values().key(*chunk));
+    for (const std::uint64_t chunk : *chunks) {
+      const auto mapped = values().store().map(values().key(chunk));
       if (!mapped || mapped->extent.nbytes != whole_nbytes()) {
         return;  // read by key, which finds out what is wrong with it
       }
-      mapped_.push_back({*chunk, *mapped});
+      mapped_.push_back({chunk, *mapped});
     }
-    std::sort(mapped_.begin(), mapped_.end(),
-              [](const Member& a, const Member& b) { return a.chunk < b.chunk; });
     all_mapped_ = true;
   }
 
@@ -186,17 +183,16 @@ class ShardIndices : public ChunkSource {
   void decode(std::uint64_t shard, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
     const auto value = values_.open_chunk(shard);
-    if (value == nullptr) {
+    if (!value) {
       // As if every inner chunk were marked as never written.
       std::fill(out.begin(), out.end(), std::byte{0xff});
       return;
     }
-    values_.name_damage(shard, [&] {
-      const std::uint64_t at = index_offset(layout_, value->nbytes());
-      Buffer stored(layout_.stored_index_nbytes);
-      value->read(at, stored.bytes());
-      layout_.index_codecs.decode(stored.bytes(), out);
-    });
+    std::uint64_t at = 0;
+    values_.name_damage(shard, [&] { at = index_offset(layout_, value->nbytes()); });
+    Buffer stored(layout_.stored_index_nbytes);
+    value->read(at, stored.bytes());
+    values_.name_damage(shard, [&] { layout_.index_codecs.decode(stored.bytes(), out); });
   }
 
  private:
@@ -232,7 +228,7 @@ class ShardedGrid : public ZarrGrid {
               DecodeContext& /*context*/) const override {
     const auto [shard, inner] = place_of(chunk);
     const auto value = values().open_chunk(shard);
-    if (value == nullptr) {
+    if (!value) {
       fill_elements(out, fill_value());
       return;
     }
@@ -242,21 +238,15 @@ class ShardedGrid : public ZarrGrid {
     }
     const auto index = cache_.get(indices_, shard);
     index->require_good({inner * 16, inner * 16 + 16});
-    values().name_damage(shard, [&] {
-      const auto place = find_inner(index->bytes, inner, value->nbytes());
-      if (!place) {
-        fill_elements(out, fill_value());
-        return;
-      }
-      if (place->nbytes > most_stored_nbytes_) {
-        throw Error(ErrorKind::kCorrupt,
-                    fmt::format("inner chunk {} has {} bytes, expected at most {}", inner,
-                                place->nbytes, most_stored_nbytes_));
-      }
-      Buffer stored(place->nbytes);
-      value->read(place->offset, stored.bytes());
-      decode_stored(chunk, stored.bytes(), out);
-    });
+    std::optional<InnerPlace> place;
+    values().name_damage(shard, [&] { place = find(index->bytes, inner, value->nbytes()); });
+    if (!place) {
+      fill_elements(out, fill_value());
+      return;
+    }
+    Buffer stored(place->nbytes);
+    value->read(place->offset, stored.bytes());
+    values().name_damage(shard, [&] { decode_stored(chunk, stored.bytes(), out); });
   }
 
  private:
@@ -264,6 +254,17 @@ class ShardedGrid : public ZarrGrid {
     std::uint64_t shard;
     std::uint64_t inner;  // its number in the shard's index
   };
+
+  std::optional<InnerPlace> find(std::span<const std::byte> index, std::uint64_t inner,
+                                 std::uint64_t shard_nbytes) const {
+    const auto place = find_inner(index, inner, shard_nbytes);
+    if (place && place->nbytes > most_stored_nbytes_) {
+      throw Error(ErrorKind::kCorrupt,
+                  fmt::format("inner chunk {} has {} bytes, expected at most {}", inner,
+                              place->nbytes, most_stored_nbytes_));
+    }
+    return place;
+  }
 
   Place place_of(std::uint64_t chunk) const {
     Shape at(shape().size());
@@ -275,7 +276,8 @@ class ShardedGrid : public ZarrGrid {
     for (std::size_t axis = 0; axis < at.size(); ++axis) {
       place.shard = place.shard * shard_grid_[axis] + at[axis] / per_shard_[axis];
       const std::size_t stored_axis = pipeline().shard_order[axis];
-      place.inner = place.inner * per_shard_[stored_axis] + at[stored_axis] % per_shard_[stored_axis];
+      place.inner =
+          place.inner * per_shard_[stored_axis] + at[stored_axis] % per_shard_[stored_axis];
     }
     return place;
   }
@@ -289,26 +291,31 @@ class ShardedGrid : public ZarrGrid {
 
 }  // namespace
 
-std::shared_ptr<const ChunkGrid> make_array_grid(ArrayParts parts, ChunkCache& cache) {
+namespace {
+
+std::shared_ptr<const ZarrGrid> make_grid(ArrayParts parts, ChunkCache& cache) {
   if (parts.pipeline.is_plain()) {
     return std::make_shared<PlainGrid>(std::move(parts));
   }
-  // The stored chunk too, since it may be decoded whole.
-  for (const Shape& shape : {parts.pipeline.chunk_shape, parts.pipeline.shard
-                                                             ? parts.pipeline.chunk_shape
-                                                             : parts.stored_shape}) {
-    const auto count = element_count(shape);
-    const auto nbytes = count ? checked_mul(*count, parts.dtype.itemsize) : std::nullopt;
-    if (!nbytes || *nbytes > kMostDecodedNbytes) {
-      throw Error(ErrorKind::kTooLarge,
-                  fmt::format("a chunk of {} {} is larger than the {} bytes that npyfs decodes",
-                              parts.dtype.text(), shape_text(shape), kMostDecodedNbytes));
-    }
+  const Shape& shape = parts.pipeline.chunk_shape;
+  const auto count = element_count(shape);
+  const auto nbytes = count ? checked_mul(*count, parts.dtype.itemsize) : std::nullopt;
+  if (!nbytes || *nbytes > kMostDecodedNbytes) {
+    throw Error(ErrorKind::kTooLarge,
+                fmt::format("a chunk of {} {} is larger than the {} bytes that npyfs decodes",
+                            parts.dtype.text(), shape_text(shape), kMostDecodedNbytes));
   }
   if (parts.pipeline.shard) {
     return std::make_shared<ShardedGrid>(std::move(parts), cache);
   }
   return std::make_shared<CodedGrid>(std::move(parts));
+}
+
+}  // namespace
+
+ArrayGrid make_array_grid(ArrayParts parts, ChunkCache& cache) {
+  const auto grid = make_grid(std::move(parts), cache);
+  return {grid, grid->shared_values()};
 }
 
 }  // namespace npyfs

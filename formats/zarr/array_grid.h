@@ -26,8 +26,13 @@ struct ArrayParts {
   SourcePtr metadata;
 };
 
+struct ArrayGrid {
+  std::shared_ptr<const ChunkGrid> grid;
+  SourcePtr source;  // whose changes are the array's
+};
+
 // `cache` holds the indices of shards. Throws kTooLarge, naming the limit, where a chunk is too
 // large to be decoded.
-std::shared_ptr<const ChunkGrid> make_array_grid(ArrayParts parts, ChunkCache& cache);
+ArrayGrid make_array_grid(ArrayParts parts, ChunkCache& cache);
 
 }  // namespace npyfs

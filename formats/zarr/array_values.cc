@@ -32,15 +32,42 @@ std::string ArrayValues::key(std::uint64_t chunk) const {
   return parts_.prefix.empty() ? key : parts_.prefix + "/" + key;
 }
 
-std::unique_ptr<StoredValue> ArrayValues::open_chunk(std::uint64_t chunk) const {
+std::optional<std::vector<std::uint64_t>> ArrayValues::chunks() const {
+  const auto keys = parts_.store->keys_below(parts_.prefix);
+  if (!keys) {
+    return std::nullopt;
+  }
+  std::vector<std::uint64_t> chunks;
+  for (const std::string& key : *keys) {
+    if (const auto chunk = parts_.keys.number(key, parts_.grid_shape)) {
+      chunks.push_back(*chunk);
+    }
+  }
+  std::sort(chunks.begin(), chunks.end());
+  return chunks;
+}
+
+void ArrayValues::noting_change(const std::function<void()>& access) const {
+  try {
+    access();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kChanged) {
+      changed_.set();
+    }
+    throw;
+  }
+}
+
+void ArrayValues::Value::read(std::uint64_t offset, std::span<std::byte> out) const {
+  values_.noting_change([&] { stored_->read(offset, out); });
+}
+
+std::optional<ArrayValues::Value> ArrayValues::open_chunk(std::uint64_t chunk) const {
   note_read();
   const std::string name = key(chunk);
+  std::unique_ptr<StoredValue> stored;
   try {
-    auto value = parts_.store->open(name);
-    if (value == nullptr) {
-      parts_.store->require_complete(name);
-    }
-    return value;
+    stored = parts_.store->open(name);
   } catch (const Error& error) {
     // A folder, a device: it stands where the chunk should.
     if (error.kind() == ErrorKind::kUnsupported) {
@@ -48,12 +75,17 @@ std::unique_ptr<StoredValue> ArrayValues::open_chunk(std::uint64_t chunk) const 
     }
     throw;
   }
+  if (stored == nullptr) {
+    noting_change([&] { parts_.store->require_complete(name); });
+    return std::nullopt;
+  }
+  return Value(std::move(stored), *this);
 }
 
 std::optional<Buffer> ArrayValues::read_chunk(std::uint64_t chunk,
                                               std::uint64_t most_nbytes) const {
   const auto value = open_chunk(chunk);
-  if (value == nullptr) {
+  if (!value) {
     return std::nullopt;
   }
   if (value->nbytes() > most_nbytes) {
@@ -78,16 +110,21 @@ void ArrayValues::name_damage(std::uint64_t chunk, const std::function<void()>& 
   }
 }
 
-void ArrayValues::check_unchanged() const { parts_.metadata->check_unchanged(); }
+void ArrayValues::check_unchanged() const {
+  if (changed_.is_set()) {
+    throw file_error(ErrorKind::kChanged, name(),
+                     "a chunk has changed since it was mounted; unmount and mount again");
+  }
+  parts_.metadata->check_unchanged();
+}
 
-bool ArrayValues::changed() const { return parts_.metadata->changed(); }
+bool ArrayValues::changed() const { return changed_.is_set() || parts_.metadata->changed(); }
 
 void ArrayValues::do_read(std::uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
     const std::uint64_t chunk = offset / parts_.chunk_nbytes;
     const std::uint64_t within = offset % parts_.chunk_nbytes;
-    const std::uint64_t n =
-        std::min<std::uint64_t>(out.size(), parts_.chunk_nbytes - within);
+    const std::uint64_t n = std::min<std::uint64_t>(out.size(), parts_.chunk_nbytes - within);
     read_plain(chunk, within, out.first(n));
     offset += n;
     out = out.subspan(n);
@@ -97,7 +134,7 @@ void ArrayValues::do_read(std::uint64_t offset, std::span<std::byte> out) const 
 void ArrayValues::read_plain(std::uint64_t chunk, std::uint64_t within,
                              std::span<std::byte> out) const {
   const auto value = open_chunk(chunk);
-  if (value == nullptr) {
+  if (!value) {
     // `within` need not be at an element's beginning.
     std::vector<std::byte> pattern(parts_.fill);
     std::rotate(pattern.begin(),

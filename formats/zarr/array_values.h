@@ -40,9 +40,25 @@ class ArrayValues : public ByteSource {
   std::string name_of(std::uint64_t chunk) const { return parts_.store->name_of(key(chunk)); }
   const KeyStore& store() const { return *parts_.store; }
 
-  // One stored chunk, null where it was never written. Throws kCorrupt where something else is in
-  // its place, kChanged, kIo.
-  std::unique_ptr<StoredValue> open_chunk(std::uint64_t chunk) const;
+  // The numbers of the chunks that there are; nothing where it would take listing directories.
+  std::optional<std::vector<std::uint64_t>> chunks() const;
+
+  // One stored chunk, open to be read.
+  class Value {
+   public:
+    Value(std::unique_ptr<StoredValue> stored, const ArrayValues& values)
+        : stored_(std::move(stored)), values_(values) {}
+    std::uint64_t nbytes() const { return stored_->nbytes(); }
+    // As StoredValue::read.
+    void read(std::uint64_t offset, std::span<std::byte> out) const;
+
+   private:
+    std::unique_ptr<StoredValue> stored_;
+    const ArrayValues& values_;
+  };
+  // Nothing where it was never written. Throws kCorrupt where something else is in its place,
+  // kChanged, kIo.
+  std::optional<Value> open_chunk(std::uint64_t chunk) const;
   // All of it, at most `most_nbytes`.
   std::optional<Buffer> read_chunk(std::uint64_t chunk, std::uint64_t most_nbytes) const;
   // Runs `decode`; what it throws as kCorrupt without a file's name gets that of the chunk.
@@ -55,7 +71,11 @@ class ArrayValues : public ByteSource {
   void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
   void read_plain(std::uint64_t chunk, std::uint64_t within, std::span<std::byte> out) const;
 
+  // Runs `access`, remembering what it throws as kChanged.
+  void noting_change(const std::function<void()>& access) const;
+
   Parts parts_;
+  ChangeMark changed_;
 };
 
 }  // namespace npyfs

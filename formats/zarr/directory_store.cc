@@ -43,9 +43,9 @@ class FileValue : public StoredValue {
       throw changed_error(name_);
     }
     if (n < out.size()) {
-      throw corrupt_at(name_, offset,
-                       fmt::format("{} bytes are needed, {} are there; the file is cut short",
-                                   out.size(), n));
+      throw corrupt_at(
+          name_, offset,
+          fmt::format("{} bytes are needed, {} are there; the file is cut short", out.size(), n));
     }
   }
 

@@ -30,8 +30,8 @@ ElementType read_type_v2(const Value* value);
 // zarr.json's `data_type`, in little-endian numbers.
 ElementType read_type_v3(const Value* value);
 
-// The size of the numbers that an element of `dtype` is made of: what has a byte order. 1 for bytes,
-// 0 for structured types.
+// The size of the numbers that an element of `dtype` is made of: what has a byte order. 1 for
+// bytes, 0 for structured types.
 std::uint32_t number_nbytes(const DType& dtype);
 
 }  // namespace npyfs

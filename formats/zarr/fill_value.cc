@@ -61,8 +61,8 @@ std::optional<std::int64_t> whole_number(const Value& value) {
 bool write_integer(const Value& value, bool is_signed, bool big_endian, Out out) {
   const auto number = whole_number(value);
   if (!is_signed) {
-    const auto large = number && *number >= 0 ? static_cast<std::uint64_t>(*number)
-                                              : as_uint64(&value);
+    const auto large =
+        number && *number >= 0 ? static_cast<std::uint64_t>(*number) : as_uint64(&value);
     return large && write_bits(*large, big_endian, out);
   }
   if (!number) {

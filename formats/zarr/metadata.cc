@@ -118,16 +118,15 @@ List read_filters(const Dict& document) {
 // A member nobody defined may be ignored only where it says so.
 void require_understood(const Dict& document) {
   constexpr std::array<std::string_view, 11> kKnown = {
-      "zarr_format",  "node_type", "shape",      "data_type",       "chunk_grid",
-      "fill_value",   "codecs",    "attributes", "dimension_names", "chunk_key_encoding",
+      "zarr_format",         "node_type", "shape",      "data_type",       "chunk_grid",
+      "fill_value",          "codecs",    "attributes", "dimension_names", "chunk_key_encoding",
       "storage_transformers"};
   for (const auto& [name, value] : document) {
     if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) {
       continue;
     }
     const Dict* extension = as_dict(&value);
-    if (extension == nullptr ||
-        as_bool(find_value(*extension, "must_understand")).value_or(true)) {
+    if (extension == nullptr || as_bool(find_value(*extension, "must_understand")).value_or(true)) {
       throw Error(ErrorKind::kUnsupported,
                   fmt::format("member '{}' is not known and must be understood", printable(name)));
     }

@@ -48,7 +48,7 @@ Order read_order(const Dict& configuration, std::size_t rank) {
 
 bool is_array_codec(std::string_view name) {
   constexpr std::string_view kNames[] = {
-      "transpose",          "numcodecs.delta", "numcodecs.fixedscaleoffset", "numcodecs.quantize",
+      "transpose",          "numcodecs.delta",  "numcodecs.fixedscaleoffset", "numcodecs.quantize",
       "numcodecs.packbits", "numcodecs.astype", "numcodecs.bitround"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
@@ -132,12 +132,10 @@ class Builder {
   using Codecs = std::vector<NamedConfiguration>;
 
   static Codecs::const_iterator find_serializer(const Codecs& codecs) {
-    const auto found = std::find_if(codecs.begin(), codecs.end(), [](const auto& codec) {
-      return !is_array_codec(codec.name);
-    });
-    const auto count = std::count_if(codecs.begin(), codecs.end(), [](const auto& codec) {
-      return is_serializer(codec.name);
-    });
+    const auto found = std::find_if(codecs.begin(), codecs.end(),
+                                    [](const auto& codec) { return !is_array_codec(codec.name); });
+    const auto count = std::count_if(codecs.begin(), codecs.end(),
+                                     [](const auto& codec) { return is_serializer(codec.name); });
     if (found == codecs.end() || !is_serializer(found->name) || count != 1) {
       // A codec nobody knows may be the one that is missing.
       for (const NamedConfiguration& codec : codecs) {
@@ -145,9 +143,10 @@ class Builder {
           make_named_codec(codec);
         }
       }
-      throw unsupported(fmt::format("codecs have {} that turn an array into bytes, expected one, "
-                                    "behind those of arrays and before those of bytes",
-                                    count));
+      throw unsupported(
+          fmt::format("codecs have {} that turn an array into bytes, expected one, "
+                      "behind those of arrays and before those of bytes",
+                      count));
     }
     return found;
   }
@@ -191,8 +190,7 @@ class Builder {
     }
     ShardLayout layout = read_layout(configuration, shape);
     const auto inner_codecs = read_codecs(find_value(configuration, "codecs"), "sharding codecs");
-    Pipeline inner =
-        Builder(element_, depth_ + 1).build(inner_codecs, layout.inner_shape, false);
+    Pipeline inner = Builder(element_, depth_ + 1).build(inner_codecs, layout.inner_shape, false);
     if (!split) {
       pipeline.chain.add(
           make_shard_codec(std::move(layout), std::move(inner.chain), element_.fill));
@@ -213,8 +211,8 @@ class Builder {
     ShardLayout layout;
     layout.shard_shape = shape;
     layout.element_nbytes = element_.nbytes;
-    layout.inner_shape = read_shape(find_value(configuration, "chunk_shape"),
-                                    "sharding chunk_shape", 1);
+    layout.inner_shape =
+        read_shape(find_value(configuration, "chunk_shape"), "sharding chunk_shape", 1);
     if (layout.inner_shape.size() != shape.size()) {
       throw unsupported(fmt::format("sharding chunk_shape is {}, expected {} axes",
                                     shape_text(layout.inner_shape), shape.size()));
@@ -276,8 +274,8 @@ NamedConfiguration read_named(const Value& value, std::string_view what) {
   const std::string* name = dict == nullptr ? nullptr : as_text(find_value(*dict, "name"));
   const Value* configuration = dict == nullptr ? nullptr : find_present(*dict, "configuration");
   if (name == nullptr || (configuration != nullptr && as_dict(configuration) == nullptr)) {
-    throw unsupported(fmt::format("{} is {}, expected a name with a configuration", what,
-                                  brief_json(value)));
+    throw unsupported(
+        fmt::format("{} is {}, expected a name with a configuration", what, brief_json(value)));
   }
   return {*name, configuration == nullptr ? Dict() : *as_dict(configuration)};
 }
@@ -286,10 +284,10 @@ Shape read_shape(const Value* value, std::string_view what, std::uint64_t least)
   constexpr std::size_t kMostAxes = 64;  // of any numpy
   const List* list = as_list(value);
   const auto refuse = [&] {
-    return unsupported(fmt::format("{} is {}, expected a list of at most {} whole numbers of {} or "
-                                   "more",
-                                   what, value == nullptr ? "missing" : brief_json(*value),
-                                   kMostAxes, least));
+    return unsupported(
+        fmt::format("{} is {}, expected a list of at most {} whole numbers of {} or "
+                    "more",
+                    what, value == nullptr ? "missing" : brief_json(*value), kMostAxes, least));
   };
   if (list == nullptr || list->size() > kMostAxes) {
     throw refuse();

@@ -58,8 +58,7 @@ class Shard : public Codec {
       begin[axis] = place[axis] * layout_.inner_shape[axis];
     }
     copy_box({chunk.bytes().data(), layout_.inner_shape}, Shape(place.size()),
-             {out.data(), layout_.shard_shape}, begin, layout_.inner_shape,
-             layout_.element_nbytes);
+             {out.data(), layout_.shard_shape}, begin, layout_.inner_shape, layout_.element_nbytes);
   }
 
   ShardLayout layout_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "formats/bytes/byte_range.h"
 #include "formats/zarr/box.h"
 
 namespace npyfs {
@@ -31,13 +32,23 @@ void copy_tile(const std::byte* from, std::byte* to, const Steps& steps, std::ui
   }
 }
 
+std::uint64_t checked_nbytes(const Shape& shape, std::uint64_t element_nbytes) {
+  const auto count = element_count(shape);
+  const auto nbytes = count ? checked_mul(*count, element_nbytes) : std::nullopt;
+  if (!nbytes) {
+    throw Error(ErrorKind::kTooLarge,
+                fmt::format("a chunk of {} exceeds 2^63 bytes", shape_text(shape)));
+  }
+  return *nbytes;
+}
+
 class Transpose : public Codec {
  public:
   Transpose(Shape shape, std::vector<std::size_t> order, std::uint64_t element_nbytes)
       : Codec("transpose"),
         shape_(std::move(shape)),
         element_nbytes_(element_nbytes),
-        nbytes_(*element_count(shape_) * element_nbytes),
+        nbytes_(checked_nbytes(shape_, element_nbytes)),
         from_steps_(shape_.size()),
         to_steps_(shape_.size()) {
     std::uint64_t from_step = element_nbytes;
@@ -94,8 +105,8 @@ class Transpose : public Codec {
     for (std::uint64_t row = 0; row < rows; row += kTile) {
       for (std::uint64_t column = 0; column < columns; column += kTile) {
         copy(from + row * steps.from_row + column * steps.from_column,
-             to + row * steps.to_row + column * steps.to_column, steps,
-             std::min(kTile, rows - row), std::min(kTile, columns - column));
+             to + row * steps.to_row + column * steps.to_column, steps, std::min(kTile, rows - row),
+             std::min(kTile, columns - column));
       }
     }
   }

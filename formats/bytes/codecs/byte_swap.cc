@@ -22,8 +22,8 @@ class ByteSwap : public Codec {
       return std::nullopt;
     }
     if (in.size() % number_nbytes_ != 0) {
-      throw damaged(fmt::format("{} bytes are there, expected a multiple of {}", in.size(),
-                                number_nbytes_));
+      throw damaged(
+          fmt::format("{} bytes are there, expected a multiple of {}", in.size(), number_nbytes_));
     }
     for (std::size_t at = 0; at < in.size(); at += number_nbytes_) {
       std::reverse_copy(in.data() + at, in.data() + at + number_nbytes_, out.data() + at);
