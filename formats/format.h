@@ -178,6 +178,8 @@ struct OpenContext {
   bool confine = false;
   // The user promises that keys rise, bytewise.
   bool keys_sorted = false;
+  // --class-names: what labels that are made from names are numbered by.
+  std::optional<std::vector<std::string>> class_names;
   // The split that the source was given to; empty: none was named.
   std::string split;
 
