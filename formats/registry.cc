@@ -7,6 +7,7 @@
 #include <cctype>
 #include <string>
 
+#include "formats/das/das.h"
 #include "formats/ffrecord/ffrecord.h"
 #include "formats/kaldi/kaldi.h"
 #include "formats/npy/npy.h"
@@ -68,7 +69,7 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 8> rows = {kRecordio, kTfrecord, kKaldi, kZarr,
+  static const std::array<Format, 9> rows = {kRecordio, kTfrecord, kKaldi, kDas,     kZarr,
                                              kNpy,      kArk,      kScp,   kFfrecord};
   return rows;
 }

@@ -17,6 +17,7 @@
 #include "formats/arrays/array.h"
 #include "formats/bytes/value.h"
 #include "formats/format.h"
+#include "formats/payloads/image.h"
 #include "formats/store.h"
 
 namespace npyfs {
@@ -31,6 +32,7 @@ struct FieldChoices {
   std::map<std::string, std::string> decode;
   std::map<std::string, std::string> rename;
   std::string pad_value = "0";
+  std::optional<ImageSize> image;  // --image
 };
 
 struct DatasetOptions {
