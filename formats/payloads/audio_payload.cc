@@ -109,6 +109,7 @@ class AudioColumn : public InspectedColumn {
         throw;
       }
       require_decodable(payload, error);
+      require_whole(payload);
       return false;
     }
     if (header.data_offset > UINT32_MAX) {
@@ -139,6 +140,20 @@ class AudioColumn : public InspectedColumn {
         throw;
       }
       throw Error(ErrorKind::kCorrupt, why.what());
+    }
+  }
+
+  // libsndfile takes what is there of a file that was cut.
+  static void require_whole(PayloadBytes& payload) {
+    constexpr std::uint32_t kUnknownFrom = 0x7FFFF000;  // what writers to a pipe leave behind
+    const auto riff = payload.number<std::uint32_t>(4);
+    const bool native = payload.at(0, 4)[3] == std::byte{'F'};
+    const std::uint64_t nbytes = std::uint64_t{native ? riff : __builtin_bswap32(riff)} + 8;
+    if (riff != 0 && nbytes < kUnknownFrom && nbytes > payload.nbytes()) {
+      throw payload.fault(4,
+                          fmt::format("the size of the wave is {}, expected at most {}; it is cut "
+                                      "short",
+                                      nbytes, payload.nbytes()));
     }
   }
 

@@ -827,7 +827,8 @@ PickleRef PickleReader::reduce_known(Global global, const std::vector<PickleRef>
       if (count == 0) {
         return add_text(PickleKind::kBytes, {});
       }
-      if (count == 1 && is(arguments[0], PickleKind::kBytes)) {
+      if (count == 1 &&
+          (is(arguments[0], PickleKind::kBytes) || is(arguments[0], PickleKind::kEncoded))) {
         return arguments[0];
       }
       if (count == 2 && is(arguments[0], PickleKind::kText)) {

@@ -110,6 +110,20 @@ bool is_wide(int format) {
   }
 }
 
+// Decoded to float, by codecs that may overshoot.
+bool is_lossy(int format) {
+  switch (format & SF_FORMAT_SUBMASK) {
+    case SF_FORMAT_VORBIS:
+    case SF_FORMAT_OPUS:
+    case SF_FORMAT_MPEG_LAYER_I:
+    case SF_FORMAT_MPEG_LAYER_II:
+    case SF_FORMAT_MPEG_LAYER_III:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -139,12 +153,28 @@ bool read_flac_info(PayloadBytes& payload, SoundInfo& info) {
   return info.frames > 0 && info.rate_hz > 0;
 }
 
-void require_plausible(PayloadBytes& payload, const SoundInfo& info) {
+// Of a stream whose end its header does not know: by decoding it.
+std::uint64_t count_frames(SNDFILE* sound, std::uint32_t channels, std::uint64_t most) {
+  constexpr sf_count_t kPart = 4096;
+  std::vector<float> part(static_cast<std::size_t>(kPart) * channels);
+  std::uint64_t frames = 0;
+  for (sf_count_t got = kPart; got > 0 && frames <= most;) {
+    got = sf_readf_float(sound, part.data(), kPart);
+    frames += static_cast<std::uint64_t>(std::max<sf_count_t>(got, 0));
+  }
+  return frames;
+}
+
+// Frames that so many bytes may hold.
+std::uint64_t most_frames(const PayloadBytes& payload, const SoundInfo& info) {
   const std::uint64_t frame_nbytes = std::uint64_t{info.channels} * (info.wide ? 4 : 2);
-  const std::uint64_t most =
-      std::min(kMostNbytes, kAlwaysAllowedNbytes +
-                                std::min(payload.nbytes(), kMostNbytes) * kMostNbytesPerByte) /
-      frame_nbytes;
+  return std::min(kMostNbytes, kAlwaysAllowedNbytes +
+                                   std::min(payload.nbytes(), kMostNbytes) * kMostNbytesPerByte) /
+         frame_nbytes;
+}
+
+void require_plausible(PayloadBytes& payload, const SoundInfo& info) {
+  const std::uint64_t most = most_frames(payload, info);
   if (info.frames > most) {
     throw payload.fault(0, fmt::format("the number of frames is {}, expected at most {} for {} "
                                        "bytes of compressed audio",
@@ -205,6 +235,9 @@ SoundInfo read_sound_info(PayloadBytes& payload) {
     info.channels = static_cast<std::uint32_t>(found.channels);
     info.rate_hz = static_cast<std::uint32_t>(found.samplerate);
     info.wide = is_wide(found.format);
+    if (found.frames == SF_COUNT_MAX) {
+      info.frames = count_frames(sound.get(), info.channels, most_frames(payload, info));
+    }
   }
   require_plausible(payload, info);
   return info;
@@ -228,13 +261,11 @@ void decode_sound(const SoundInfo& info, std::span<const std::byte> stored,
                 fmt::format("the audio has {} channels, expected the {} that its header has",
                             found.channels, info.channels));
   }
-  const bool whole = (found.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16 ||
-                     (found.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_S8;
   if (info.wide) {
     read_frames<int>(info, sound.get(), sf_readf_int, [&](std::span<const int> part, auto done) {
       std::memcpy(out.data() + done * info.channels * sizeof(int), part.data(), part.size_bytes());
     });
-  } else if (whole) {
+  } else if (!is_lossy(found.format)) {
     read_frames<short>(info, sound.get(), sf_readf_short,
                        [&](std::span<const short> part, auto done) {
                          std::memcpy(out.data() + done * info.channels * sizeof(short), part.data(),

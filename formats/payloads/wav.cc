@@ -112,17 +112,17 @@ class WavParser {
                                   header_.channels, header_.rate_hz));
     }
     const std::uint32_t width = (bits + 7U) / 8;
-    if (width * header_.channels != header_.frame_nbytes) {
-      throw fault(at + 12, fmt::format("the size of a frame is {}, expected {} for {} channels of "
-                                       "{} bits",
-                                       header_.frame_nbytes, width * header_.channels,
-                                       header_.channels, bits));
-    }
     const std::optional<WavSample> sample = sample_of(code, width);
     if (!sample) {
       throw unsupported(at, fmt::format("the wave's format is {:#06x} with {} bits, expected PCM "
                                         "(1) of 8 to 32 bits or float (3)",
                                         code, bits));
+    }
+    if (width * header_.channels != header_.frame_nbytes) {
+      throw fault(at + 12, fmt::format("the size of a frame is {}, expected {} for {} channels of "
+                                       "{} bits",
+                                       header_.frame_nbytes, width * header_.channels,
+                                       header_.channels, bits));
     }
     header_.sample = *sample;
   }
