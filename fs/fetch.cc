@@ -150,6 +150,7 @@ void Fetcher::append(const std::vector<Piece>& pieces, Gathered& out) const {
       case Piece::Kind::kDamaged:
         throw Error(*piece.error);
       case Piece::Kind::kMemory:
+        verified_.require_intact(piece.guard);
         out.give(piece.memory, piece.nbytes);
         ++i;
         break;

@@ -18,6 +18,7 @@
 #include "formats/arrays/cut.h"
 #include "formats/bytes/value.h"
 #include "formats/format.h"
+#include "formats/payloads/image.h"
 #include "formats/store.h"
 
 namespace npyfs {
@@ -32,6 +33,7 @@ struct FieldChoices {
   std::map<std::string, std::string> decode;
   std::map<std::string, std::string> rename;
   std::string pad_value = "0";
+  std::optional<ImageSize> image;  // --image
 };
 
 struct DatasetOptions {
