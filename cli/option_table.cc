@@ -29,7 +29,7 @@ void apply_attr(CommandLine& line, std::string_view option, const std::string& t
 
 constexpr unsigned kMostThreads = 1024;
 
-const std::array<OptionRow, 20> kRows = {{
+const std::array<OptionRow, 21> kRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
      "stack, concat, pad or bytes (default: stack if\nall items have one shape, else concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -99,6 +99,11 @@ const std::array<OptionRow, 20> kRows = {{
      "most 4G)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        line.cache_nbytes = parse_nbytes(option, text);
+     }},
+    {Place::kDataset, "cache-dir", "DIR", nullptr,
+     "keeps decoded shards in a file without a name in DIR\n(default: in memory)",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
+       line.cache_dir = text;
      }},
     {Place::kMount, "header-align", "BYTES", nullptr,
      "data of every .npy begins at a multiple (default: 64)",

@@ -25,6 +25,8 @@
 
 namespace npyfs {
 
+class Spool;
+
 // Bytes in a source. The source belongs to whoever handed the extent out.
 struct Extent {
   const ByteSource* source = nullptr;
@@ -125,7 +127,19 @@ struct Field {
   bool sparse = false;
   // A further part of the table's main field, named x_<part>: joined together with it.
   bool companion = false;
+
+  // Where the name depends on which other fields there are (of tar shards the first of npy, wav, jpg
+  // ... is x): see settle_bids.
+  struct Bid {
+    std::string name;       // that it bids for
+    int place = 0;          // the least of those who bid gets it
+    std::string otherwise;  // its name if it does not
+  };
+  std::optional<Bid> bid;
 };
+
+// Gives every field with a bid its name. To be repeated when fields of several tables come together.
+void settle_bids(std::vector<Field>& fields);
 
 // Files below records/: the stored bytes of each record, or of each of its parts.
 struct StoredUnit {
@@ -167,6 +181,12 @@ struct OpenContext {
   // One line to the user; `text` has its place in it.
   std::function<void(const std::string& text)> warn;
   ChunkCache* cache = nullptr;
+  // What the cache holds at most.
+  std::uint64_t cache_nbytes = 0;
+  // Where decoded shards are kept; null: nowhere.
+  std::shared_ptr<Spool> spool;
+  // Whether the user has been told what reading shards costs that cannot be kept.
+  std::shared_ptr<bool> told_cost = std::make_shared<bool>(false);
   // Where relative paths that a data file names begin; empty: --base-dir was not given.
   std::string base_dir;
   // Commands in data files may be run.

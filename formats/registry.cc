@@ -10,6 +10,7 @@
 #include "formats/ffrecord/ffrecord.h"
 #include "formats/kaldi/kaldi.h"
 #include "formats/recordio/recordio.h"
+#include "formats/tar/tar.h"
 #include "formats/tfrecord/tfrecord.h"
 
 namespace npyfs {
@@ -66,7 +67,7 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 6> rows = {kRecordio, kTfrecord, kKaldi, kArk, kScp, kFfrecord};
+  static const std::array<Format, 7> rows = {kTar, kRecordio, kTfrecord, kKaldi, kArk, kScp, kFfrecord};
   return rows;
 }
 

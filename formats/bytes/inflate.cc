@@ -135,6 +135,7 @@ class Scanner {
         window_bits_(window_bits),
         budget_nbytes_per_gib_(options.budget_nbytes_per_gib),
         budget_nbytes_(options.budget_nbytes),
+        sink_(options.sink),
         inflater_(base, window_bits),
         output_(kOutputNbytes) {
     scan_.span_nbytes = options.span_nbytes;
@@ -157,6 +158,9 @@ class Scanner {
       std::size_t produced = 0;
       const int code = inflater_.step(output_, Z_BLOCK, produced);
       scan_.nbytes += produced;
+      if (sink_) {
+        sink_(std::span<const std::byte>(output_).first(produced));
+      }
       keep_points();
       if (code == Z_STREAM_END) {
         scan_.vouched_nbytes = scan_.nbytes;
@@ -293,6 +297,7 @@ class Scanner {
   int window_bits_;
   std::uint64_t budget_nbytes_per_gib_;
   std::uint64_t budget_nbytes_;
+  const std::function<void(std::span<const std::byte>)>& sink_;
   Inflater inflater_;
   std::vector<std::byte> output_;
   Scan scan_;
@@ -462,9 +467,13 @@ SourcePtr open_inflated(SourcePtr base, ChunkCache& cache, const InflateOptions&
   const std::uint64_t nbytes = scan.nbytes;
   const std::uint64_t chunk_nbytes =
       chunk_nbytes_of(options.span_nbytes, scan.span_nbytes, options.chunk_nbytes);
+  // A chunk, and what lies between the point before it and the chunk.
+  std::string access = fmt::format("{}, a random read inflates up to {} KiB",
+                                   *window_bits == kGzip ? "gzip" : "zlib",
+                                   (std::min(scan.span_nbytes, nbytes) + 1023) / 1024);
   auto chunks = std::make_unique<InflatedChunks>(base, *window_bits, chunk_nbytes, std::move(scan));
   return std::make_shared<CachedSource>(std::move(base), nbytes, chunk_nbytes, std::move(chunks),
-                                        cache);
+                                        cache, std::move(access));
 }
 
 }  // namespace npyfs
