@@ -128,7 +128,8 @@ struct Field {
   // A further part of the table's main field, named x_<part>: joined together with it.
   bool companion = false;
 
-  // Where the name depends on which other fields there are (of tar shards the first of npy, wav, jpg
+  // Where the name depends on which other fields there are (of tar shards the first of npy, wav,
+  // jpg
   // ... is x): see settle_bids.
   struct Bid {
     std::string name;       // that it bids for
@@ -138,7 +139,8 @@ struct Field {
   std::optional<Bid> bid;
 };
 
-// Gives every field with a bid its name. To be repeated when fields of several tables come together.
+// Gives every field with a bid its name. To be repeated when fields of several tables come
+// together.
 void settle_bids(std::vector<Field>& fields);
 
 // Files below records/: the stored bytes of each record, or of each of its parts.

@@ -12,6 +12,7 @@
 #include "formats/recordio/recordio.h"
 #include "formats/tar/tar.h"
 #include "formats/tfrecord/tfrecord.h"
+#include "formats/wenet/wenet.h"
 
 namespace npyfs {
 
@@ -67,7 +68,8 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 7> rows = {kTar, kRecordio, kTfrecord, kKaldi, kArk, kScp, kFfrecord};
+  static const std::array<Format, 8> rows = {kTar,   kWenet, kRecordio, kTfrecord,
+                                             kKaldi, kArk,   kScp,      kFfrecord};
   return rows;
 }
 

@@ -80,8 +80,7 @@ void take_record(std::string_view key, std::string_view value, TarExtensions& ex
   } else if (key == "linkpath") {
     extensions.link_path = text();
   } else if (key == "size") {
-    extensions.size =
-        value.empty() ? std::nullopt : std::optional(need_decimal(key, value, fault));
+    extensions.size = value.empty() ? std::nullopt : std::optional(need_decimal(key, value, fault));
   } else if (key.starts_with("GNU.sparse.")) {
     take_sparse(key, value, extensions, fault);
   }
@@ -111,9 +110,10 @@ void parse_pax(std::string_view records, TarExtensions& extensions, const TarFau
     const auto digits = static_cast<std::size_t>(end - records.data());
     if (error != std::errc() || digits == 0 || nbytes > records.size() || nbytes < digits + 3 ||
         records[digits] != ' ' || records[nbytes - 1] != '\n') {
-      throw fault(fmt::format("a record of a pax header begins '{}', expected its length, a blank, "
-                              "KEY=VALUE and a line end within {} bytes",
-                              printable(records.substr(0, 20)), records.size()));
+      throw fault(
+          fmt::format("a record of a pax header begins '{}', expected its length, a blank, "
+                      "KEY=VALUE and a line end within {} bytes",
+                      printable(records.substr(0, 20)), records.size()));
     }
     const std::string_view record = records.substr(digits + 1, nbytes - digits - 2);
     const std::size_t equals = record.find('=');
@@ -140,17 +140,19 @@ void check_sparse(const std::vector<SparsePiece>& pieces, std::uint64_t real_siz
   for (const SparsePiece& piece : pieces) {
     if (piece.offset < end || !lies_within(piece.offset, piece.nbytes, real_size) ||
         piece.nbytes > stored - sum) {
-      throw fault(fmt::format("a piece of a sparse member is bytes {} + {}, expected it behind {}, "
-                              "within {}, and {} stored bytes at most",
-                              piece.offset, piece.nbytes, end, real_size, stored - sum));
+      throw fault(
+          fmt::format("a piece of a sparse member is bytes {} + {}, expected it behind {}, "
+                      "within {}, and {} stored bytes at most",
+                      piece.offset, piece.nbytes, end, real_size, stored - sum));
     }
     end = piece.offset + piece.nbytes;
     sum += piece.nbytes;
   }
   if (real_size > kAmpleNbytes && real_size / kMostInflation > sum) {
-    throw fault(fmt::format("a sparse member is {} bytes of which {} are stored, expected at most "
-                            "{} or {} times what is stored",
-                            real_size, sum, kAmpleNbytes, kMostInflation));
+    throw fault(
+        fmt::format("a sparse member is {} bytes of which {} are stored, expected at most "
+                    "{} or {} times what is stored",
+                    real_size, sum, kAmpleNbytes, kMostInflation));
   }
 }
 

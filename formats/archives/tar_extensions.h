@@ -48,8 +48,8 @@ void parse_pax(std::string_view records, TarExtensions& extensions, const TarFau
 // Decimal digits and nothing else.
 std::optional<std::uint64_t> parse_decimal(std::string_view text);
 
-// Throws fault(...) unless the pieces rise, lie within `real_size`, add up to at most `stored` bytes
-// and the member is not absurdly larger than what is stored of it.
+// Throws fault(...) unless the pieces rise, lie within `real_size`, add up to at most `stored`
+// bytes and the member is not absurdly larger than what is stored of it.
 void check_sparse(const std::vector<SparsePiece>& pieces, std::uint64_t real_size,
                   std::uint64_t stored, const TarFault& fault);
 

@@ -63,8 +63,8 @@ bool TarHeader::all_zero() const {
 }
 
 bool TarHeader::checksum_holds() const {
-  const auto claimed = parse_octal(
-      {reinterpret_cast<const char*>(block_.data()) + kSumAt, kSumNbytes});
+  const auto claimed =
+      parse_octal({reinterpret_cast<const char*>(block_.data()) + kSumAt, kSumNbytes});
   if (!claimed) {
     return false;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// [webdataset/webdataset:src/webdataset/tariterators.py, wenet-e2e/wenet:wenet/dataset/datapipes.py]
+// [webdataset/webdataset:src/webdataset/tariterators.py,
+// wenet-e2e/wenet:wenet/dataset/datapipes.py]
 
 #include "formats/archives/tar_index.h"
 
@@ -21,7 +22,7 @@ constexpr std::size_t kMostParts = 4096;
 constexpr int kMostHops = 40;
 constexpr std::size_t kStripWindowNbytes = 256;
 
-constexpr std::array<std::string_view, 7> kWenetAudio = {"wav",  "flac", "mp3", "m4a",
+constexpr std::array<std::string_view, 7> kWenetAudio = {"wav", "flac", "mp3", "m4a",
                                                          "ogg", "opus", "wma"};
 
 bool is_blank(std::byte b) {
@@ -260,13 +261,11 @@ void TarIndexer::take_file(const TarMember& member, const Place& place) {
 }
 
 // Whether the sample has the field already and that settles it.
-bool TarIndexer::take_twice(std::size_t part, std::string_view extension,
-                            const TarMember& member) {
+bool TarIndexer::take_twice(std::size_t part, std::string_view extension, const TarMember& member) {
   const bool audio = grouping_ == TarGrouping::kWenet && is_wenet_audio(extension);
   const auto end = pending_.begin() + static_cast<std::ptrdiff_t>(pending_count_);
   const auto same = std::find_if(pending_.begin(), end, [&](const Pending& pending) {
-    return pending.part == part ||
-           (audio && is_wenet_audio(index_.parts[pending.part].extension));
+    return pending.part == part || (audio && is_wenet_audio(index_.parts[pending.part].extension));
   });
   if (same == end) {
     return false;

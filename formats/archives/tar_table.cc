@@ -17,8 +17,8 @@ namespace {
 
 // Which of them is x where several are there.
 constexpr std::array<std::string_view, 17> kMainExtensions = {
-    "npy", "wav", "flac", "ogg",  "opus", "mp3", "m4a",    "wma", "aac",
-    "jpg", "jpeg", "png", "webp", "pyd",  "pkl", "pickle", "bin"};
+    "npy", "wav",  "flac", "ogg",  "opus", "mp3", "m4a",    "wma", "aac",
+    "jpg", "jpeg", "png",  "webp", "pyd",  "pkl", "pickle", "bin"};
 
 // The members of one extension, or of several that are one field: a sample has at most one of them.
 class PartColumn : public ByteColumn {
@@ -139,7 +139,9 @@ std::optional<Field::Bid> bid_of(std::string_view extension) {
 
 class TarTable : public RecordTable {
  public:
-  explicit TarTable(std::shared_ptr<const TarIndex> index) : index_(std::move(index)) {
+  TarTable(std::shared_ptr<const TarIndex> index, std::vector<SourcePtr> more_sources)
+      : index_(std::move(index)), sources_(std::move(more_sources)) {
+    sources_.insert(sources_.begin(), index_->sources.begin(), index_->sources.end());
     std::vector<const TarPart*> audio;
     for (const TarPart& part : index_->parts) {
       stored_.push_back({part.extension, column({&part}, false)});
@@ -159,7 +161,7 @@ class TarTable : public RecordTable {
   std::uint64_t size() const override { return index_->size(); }
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<StoredUnit>& stored() const override { return stored_; }
-  std::vector<SourcePtr> sources() const override { return index_->sources; }
+  std::vector<SourcePtr> sources() const override { return sources_; }
   KeyKind key_kind() const override { return KeyKind::kText; }
   std::string_view text_key(std::uint64_t record) const override { return index_->keys[record]; }
 
@@ -184,16 +186,18 @@ class TarTable : public RecordTable {
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       const auto [at, is_new] = taken.emplace(fields_[i].name, i);
       if (!is_new) {
-        throw file_error(ErrorKind::kUnsupported, index_->sources.front()->name(),
-                         fmt::format("the extensions '{}' and '{}' both make a field '{}', expected "
-                                     "names of their own",
-                                     printable(extensions_[at->second]), printable(extensions_[i]),
-                                     printable(fields_[i].name)));
+        throw file_error(
+            ErrorKind::kUnsupported, sources_.front()->name(),
+            fmt::format("the extensions '{}' and '{}' both make a field '{}', expected "
+                        "names of their own",
+                        printable(extensions_[at->second]), printable(extensions_[i]),
+                        printable(fields_[i].name)));
       }
     }
   }
 
   std::shared_ptr<const TarIndex> index_;
+  std::vector<SourcePtr> sources_;
   std::vector<Field> fields_;
   std::vector<std::string> extensions_;  // of the fields
   std::vector<StoredUnit> stored_;
@@ -210,8 +214,10 @@ bool is_empty_archive(const ByteSource& source) {
 
 }  // namespace
 
-std::shared_ptr<const RecordTable> make_tar_table(TarIndex index) {
-  return std::make_shared<TarTable>(std::make_shared<const TarIndex>(std::move(index)));
+std::shared_ptr<const RecordTable> make_tar_table(TarIndex index,
+                                                  std::vector<SourcePtr> more_sources) {
+  return std::make_shared<TarTable>(std::make_shared<const TarIndex>(std::move(index)),
+                                    std::move(more_sources));
 }
 
 SourcePtr open_tar_source(SourcePtr shard, OpenContext& context) {

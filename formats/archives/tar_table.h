@@ -11,8 +11,10 @@
 namespace npyfs {
 
 // The first of npy, wav, ..., bin that is there bids for the name x, cls, else label, for y.
-// Throws kUnsupported where two extensions would make fields of one name.
-std::shared_ptr<const RecordTable> make_tar_table(TarIndex index);
+// `more_sources`: what else the records come from, a list of shards. Throws kUnsupported where two
+// extensions would make fields of one name.
+std::shared_ptr<const RecordTable> make_tar_table(TarIndex index,
+                                                  std::vector<SourcePtr> more_sources = {});
 
 // The shard itself, or what it holds where it is compressed.
 SourcePtr open_tar_source(SourcePtr shard, OpenContext& context);

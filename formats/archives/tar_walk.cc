@@ -105,8 +105,7 @@ bool TarWalk::next(TarMember& member) {
       throw fault(at_ + 124, "the size of an extension header is no number of bytes");
     }
     read_extension(header.type(), static_cast<std::uint64_t>(*nbytes));
-    at_ = std::min(at_ + kTarBlock + padded(static_cast<std::uint64_t>(*nbytes)),
-                   source_.nbytes());
+    at_ = std::min(at_ + kTarBlock + padded(static_cast<std::uint64_t>(*nbytes)), source_.nbytes());
     has_extensions = has_extensions || header.type() != 'g';
   }
 }
@@ -175,8 +174,8 @@ void TarWalk::describe(const TarHeader& header, TarMember& member) {
     name_ += header.name();
   }
   name_at_fault_ = name_;
-  link_target_ = more.long_link ? *more.long_link
-                                : more.link_path.value_or(std::string(header.link_target()));
+  link_target_ =
+      more.long_link ? *more.long_link : more.link_path.value_or(std::string(header.link_target()));
   member.name = name_;
   member.link_target = link_target_;
   member.kind = kind_of(header, name_);
@@ -299,8 +298,8 @@ void TarWalk::take_sparse(TarMember& member, std::uint64_t& stored) {
   check_sparse(member.pieces, member.nbytes, stored, place);
 }
 
-// pax 1.0: lines of one number each at the start of the payload, padded to a block: how many pieces,
-// then the offset and size of each.
+// pax 1.0: lines of one number each at the start of the payload, padded to a block: how many
+// pieces, then the offset and size of each.
 void TarWalk::read_map(TarMember& member, std::uint64_t& stored) {
   const std::uint64_t begin = member.offset;
   const std::uint64_t end = begin + stored;

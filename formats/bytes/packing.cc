@@ -208,7 +208,8 @@ Packing find_packing(std::span<const std::byte> head) {
                        "7zXZ\0"sv)) {
     return Packing::kXz;
   }
-  const bool bzip2 = text.size() >= 4 && text.starts_with("BZh") && text[3] >= '1' && text[3] <= '9';
+  const bool bzip2 =
+      text.size() >= 4 && text.starts_with("BZh") && text[3] >= '1' && text[3] <= '9';
   return bzip2 ? Packing::kBzip2 : Packing::kNone;
 }
 
@@ -269,8 +270,8 @@ Error refusal_error(const ByteSource& base, std::uint64_t at, Packing packing,
 
 void FrameReader::enter(const Frame& frame) {
   constexpr std::size_t kHeaderNbytes = 1024;
-  const bool near = frame.in_offset >= input_offset_ &&
-                    frame.in_offset - input_offset_ <= input_.size();
+  const bool near =
+      frame.in_offset >= input_offset_ && frame.in_offset - input_offset_ <= input_.size();
   input_.resize(near ? input_.size() : 0);
   input_offset_ = near ? input_offset_ : frame.in_offset;
   used_ = near ? static_cast<std::size_t>(frame.in_offset - input_offset_) : 0;

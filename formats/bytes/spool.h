@@ -41,8 +41,8 @@ class Spool {
   std::string directory_;
   int fd_;
   std::vector<std::byte> buffer_;
-  std::uint64_t begin_ = 0;   // of the stream being written
-  std::uint64_t end_ = 0;     // of what is in the file
+  std::uint64_t begin_ = 0;  // of the stream being written
+  std::uint64_t end_ = 0;    // of what is in the file
 };
 
 }  // namespace npyfs

@@ -45,7 +45,10 @@ struct FrameList {
 class FrameScanner {
  public:
   FrameScanner(const ByteSource& base, Packing packing, const Sink& sink)
-      : base_(base), packing_(packing), sink_(sink), reader_(base, packing),
+      : base_(base),
+        packing_(packing),
+        sink_(sink),
+        reader_(base, packing),
         output_(kOutputNbytes) {}
 
   FrameList run() {
@@ -159,8 +162,8 @@ class FrameChunks : public ChunkSource {
   std::uint64_t nbytes() const { return list_.nbytes; }
   // Of the chunk that holds this byte.
   std::uint64_t find(std::uint64_t offset) const {
-    return static_cast<std::uint64_t>(
-               std::upper_bound(begins_.begin(), begins_.end(), offset) - begins_.begin()) -
+    return static_cast<std::uint64_t>(std::upper_bound(begins_.begin(), begins_.end(), offset) -
+                                      begins_.begin()) -
            1;
   }
   std::uint64_t begin(std::uint64_t chunk) const { return begins_[chunk]; }
@@ -253,15 +256,15 @@ class FramedSource : public ByteSource {
 void warn_of_cost(const ByteSource& base, Packing packing, std::uint64_t frame_nbytes,
                   std::uint64_t most, const UnpackOptions& options) {
   if (options.warn && (options.told == nullptr || !*options.told)) {
-    options.warn(file_error(
-                     ErrorKind::kTooLarge, base.name(),
-                     fmt::format("it can be decoded only from the start of a {} frame of {}, more "
-                                 "than the {} that --cache-size allows at once: a random read (of "
-                                 "this or another such shard) decodes {} on average; --cache-dir "
-                                 "DIR keeps all of it decoded, in DIR",
-                                 packing_name(packing), nbytes_text(frame_nbytes),
-                                 nbytes_text(most), nbytes_text(frame_nbytes / 2)))
-                     .what());
+    options.warn(
+        file_error(ErrorKind::kTooLarge, base.name(),
+                   fmt::format("it can be decoded only from the start of a {} frame of {}, more "
+                               "than the {} that --cache-size allows at once: a random read (of "
+                               "this or another such shard) decodes {} on average; --cache-dir "
+                               "DIR keeps all of it decoded, in DIR",
+                               packing_name(packing), nbytes_text(frame_nbytes), nbytes_text(most),
+                               nbytes_text(frame_nbytes / 2)))
+            .what());
   }
   if (options.told != nullptr) {
     *options.told = true;
@@ -357,9 +360,8 @@ SourcePtr open_framed(SourcePtr base, Packing packing, ChunkCache& cache,
 SourcePtr open_unpacked(SourcePtr base, ChunkCache& cache, const UnpackOptions& options) {
   const Packing packing = find_packing(*base);
   SpoolWriter writer(options);
-  return packing == Packing::kGzip
-             ? open_gzip(std::move(base), cache, options, writer)
-             : open_framed(std::move(base), packing, cache, options, writer);
+  return packing == Packing::kGzip ? open_gzip(std::move(base), cache, options, writer)
+                                   : open_framed(std::move(base), packing, cache, options, writer);
 }
 
 }  // namespace npyfs

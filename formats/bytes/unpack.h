@@ -29,11 +29,11 @@ struct UnpackOptions {
   bool* told = nullptr;
 };
 
-// The decoded bytes of `base`, whose packing is not kNone. gzip is entered at access points, zstd at
-// frames, xz at blocks, bzip2 at streams; a frame that is larger than may be decoded in one go is
-// decoded from its start for every read, which is said once. Throws kCorrupt naming file and offset
-// where the stream is cut, damaged or followed by something else, kTooLarge where it decodes to
-// more than any data does. `cache` must outlive the source.
+// The decoded bytes of `base`, whose packing is not kNone. gzip is entered at access points, zstd
+// at frames, xz at blocks, bzip2 at streams; a frame that is larger than may be decoded in one go
+// is decoded from its start for every read, which is said once. Throws kCorrupt naming file and
+// offset where the stream is cut, damaged or followed by something else, kTooLarge where it decodes
+// to more than any data does. `cache` must outlive the source.
 SourcePtr open_unpacked(SourcePtr base, ChunkCache& cache, const UnpackOptions& options);
 
 }  // namespace npyfs

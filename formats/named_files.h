@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files that a script names: found, allowed, opened once each.
+// The files that a script or list names: found, allowed, opened once each.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/kaldi/files.h"
+#include "formats/named_files.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
