@@ -44,10 +44,20 @@ std::string sources_text(const std::vector<SourcePtr>& sources) {
   return sources.size() == 1 ? first : fmt::format("{} and {} more", first, sources.size() - 1);
 }
 
+// "mapped", "decoded (gzip, a random read inflates up to 1024 KiB)".
+std::string storage_text(const NamedArray& named) {
+  for (const SourcePtr& source : named.sources) {
+    if (const std::string access = source->access(); !access.empty()) {
+      return fmt::format("{} ({})", named.array->storage(), access);
+    }
+  }
+  return named.array->storage();
+}
+
 Row row_of(const NamedArray& named) {
   return {printable(named.name) + ".npy",   named.array->dtype().text(),
           shape_text(named.array->shape()), std::to_string(named.array->nbytes()),
-          named.array->storage(),           named.format,
+          storage_text(named),              named.format,
           sources_text(named.sources)};
 }
 
@@ -90,7 +100,7 @@ Value array_value(const NamedArray& named) {
   array.push_back({"shape", Value{std::move(shape)}});
   array.push_back({"records", Value{named.records}});
   array.push_back({"nbytes", Value{named.array->nbytes()}});
-  array.push_back({"storage", Value{named.array->storage()}});
+  array.push_back({"storage", Value{storage_text(named)}});
   array.push_back({"format", Value{named.format}});
   array.push_back({"sources", Value{std::move(sources)}});
   return Value{std::move(array)};
