@@ -6,11 +6,11 @@
 build_packages=(
   g++ meson ninja-build pkg-config
   fuse3 libfuse3-dev libfmt-dev libspdlog-dev libcli11-dev rapidjson-dev libroaring-dev
-  libisal-dev zlib1g-dev
+  libisal-dev zlib1g-dev libzstd-dev liblzma-dev libbz2-dev
   python3 python3-numpy  # demo.sh reads the mount with it
 )
 test_packages=(
-  libgtest-dev libgmock-dev
+  libgtest-dev libgmock-dev libarchive-dev
   attr mount clang clang-format clang-tidy
 )
 

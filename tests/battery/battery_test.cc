@@ -186,12 +186,15 @@ struct DamagedFile {
   std::string prefix;  // "ffrecord:", so that damage to what it is recognised by is damage
   // Whether every byte of a record is protected by a checksum. Where not, a changed byte may pass.
   bool checked;
+  // Where relative paths in it begin, below tests/data; empty: it has none.
+  std::string working_directory = {};
 };
 
 class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
  protected:
   void SetUp() override {
     const fs::path source = fs::path(NPYFS_TEST_DATA) / GetParam().path;
+    fs::current_path(fs::path(NPYFS_TEST_DATA) / GetParam().working_directory);
     folder_ = fs::temp_directory_path() /
               ("npyfs-battery-" + std::to_string(::getpid()) + "-" + source.filename().string());
     fs::create_directory(folder_);
@@ -296,6 +299,15 @@ const std::vector<DamagedFile>& files_to_damage() {
       {"ffrecord/npy_samples.ffr", "ffrecord:", true},
       {"recordio/noidx.rec", "recordio:", false},
       {"recordio/magic_noidx.rec", "recordio:", false},
+      {"tar/dialect/sparse-pax1.0.tar", "tar:", false},
+      {"tar/dialect/gnu.tar", "tar:", false},
+      {"tar/wds/npy-ragged-00.tar", "tar:", false},
+      {"tar/comp/zst-0.tar.zst", "tar:", true},
+      {"tar/comp/xz-blocks-0.tar.xz", "tar:", true},
+      {"tar/comp/bz2-0.tar.bz2", "tar:", true},
+      {"tar/comp/gz-members-0.tar.gz", "tar:", true},
+      {"tar/wenet/raw_seg.data.list", "wenet:", false, "tar/wenet"},
+      {"tar/wenet/data.list", "wenet:", false, "tar/wenet"},
       {"tfrecord/raw_varlen.tfrecord", "tfrecord:", true},
       {"tfrecord/example_ragged.tfrecord", "tfrecord:", true},
       {"tfrecord/example_full_gzip.tfrecord.gz", "tfrecord:", true}};
