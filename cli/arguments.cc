@@ -18,6 +18,7 @@
 #include <span>
 
 #include "cli/nearest.h"
+#include "cli/source_spec.h"
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/error.h"
 
@@ -101,6 +102,37 @@ std::uint64_t parse_count(std::string_view option, std::string_view text, std::u
     refuse(option, text, fmt::format("a number from 0 to {}", most));
   }
   return *value;
+}
+
+std::string parse_split_name(std::string_view option, const std::string& text) {
+  if (!is_legal_split(text)) {
+    refuse(option, text, "a split's name of letters, digits, '_', '.' and '-'");
+  }
+  return text;
+}
+
+std::vector<std::pair<std::string, double>> parse_shares(std::string_view option,
+                                                         const std::string& text) {
+  constexpr double kRounding = 1e-6;
+  std::vector<std::pair<std::string, double>> shares;
+  double sum = 0;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const auto [name, share_text] = parse_assignment(option, text.substr(at, end - at));
+    const auto share = parse_whole<double>(share_text);
+    const bool known = std::any_of(shares.begin(), shares.end(),
+                                   [&, &given = name](const auto& s) { return s.first == given; });
+    if (!share || !(*share >= 0 && *share <= 1) || known) {
+      refuse(option, text, "splits, each once, with shares from 0 to 1: train=0.8,val=0.2");
+    }
+    shares.emplace_back(parse_split_name(option, name), *share);
+    sum += *share;
+    at = end + 1;
+  }
+  if (std::abs(sum - 1) > kRounding) {
+    refuse(option, text, fmt::format("shares that add up to 1, not {}", sum));
+  }
+  return shares;
 }
 
 Shape parse_shape(std::string_view option, std::string_view text) {

@@ -36,6 +36,11 @@ Verify parse_verify(std::string_view option, std::string_view text);
 std::string parse_decode_kind(std::string_view option, const std::string& text);
 // A number as Python reads it, nan and inf included; returned as it is.
 std::string parse_number_text(std::string_view option, const std::string& text);
+// "train=0.8,val=0.2": names of splits with shares that add up to 1.
+std::vector<std::pair<std::string, double>> parse_shares(std::string_view option,
+                                                         const std::string& text);
+// A name that a split may have.
+std::string parse_split_name(std::string_view option, const std::string& text);
 // A power of two from 64 to 64K.
 std::uint64_t parse_header_align(std::string_view option, std::string_view text);
 // NAME=JSON.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "cli/arguments.h"
@@ -28,8 +29,10 @@ void apply_attr(CommandLine& line, std::string_view option, const std::string& t
 }
 
 constexpr unsigned kMostThreads = 1024;
+constexpr std::uint64_t kMostRanks = 1'000'000;
+constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
-const std::array<OptionRow, 21> kRows = {{
+const std::array<OptionRow, 26> kRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
      "stack, concat, pad or bytes (default: stack if\nall items have one shape, else concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -65,7 +68,7 @@ const std::array<OptionRow, 21> kRows = {{
               [](std::string_view, const std::string& value) { return value; });
      }},
     {Place::kDataset, "base-dir", "DIR", nullptr,
-     "where paths in scripts begin (default: here or there)",
+     "where relative paths in scripts are looked for last",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        line.base_dir = text;
      }},
@@ -83,6 +86,31 @@ const std::array<OptionRow, 21> kRows = {{
     {Place::kDataset, "class-names", "FILE", nullptr, "attribute class_names, one name a line",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        line.dataset.class_names = read_lines(text);
+     }},
+    {Place::kDataset, "split", "NAME=P,...", nullptr,
+     "cuts one split by the hash of keys: train=0.8,val=0.2",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.dataset.split_rule.shares = parse_shares(option, text);
+     }},
+    {Place::kDataset, "split-seed", "S", nullptr, "other splits of the same shares (default: 0)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.dataset.split_rule.seed = parse_count(option, text, kMostSeed);
+     }},
+    {Place::kDataset, "split-list", "NAME=FILE", nullptr,
+     "cuts one split by keys, one a line; the rest is train",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       const auto [name, file] = parse_assignment(option, text);
+       std::string split = parse_split_name(option, name);
+       line.dataset.split_rule.lists.emplace_back(std::move(split), read_lines(file));
+     }},
+    {Place::kDataset, "rank", "R", nullptr, "with --world-size: only this part of every split",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.dataset.part.rank = parse_count(option, text, kMostRanks - 1);
+     }},
+    {Place::kDataset, "world-size", "W", nullptr,
+     "of W near-equal parts, counted from 0 (default: 1)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.dataset.part.world_size = parse_count(option, text, kMostRanks);
      }},
     {Place::kDataset, "verify", "WHEN", nullptr,
      "checks checksums: read, mount or never (default: read)",
@@ -132,7 +160,7 @@ const std::array<OptionRow, 21> kRows = {{
 
 // One option's lines of the help, the help texts in one column.
 void print_option(std::string& out, std::string_view left, std::string_view help) {
-  constexpr int kWidth = 25;
+  constexpr int kWidth = 26;
   out += fmt::format("  {:<{}}", left, kWidth - 2);
   while (true) {
     const std::size_t end = help.find('\n');

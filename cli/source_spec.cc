@@ -39,12 +39,6 @@ std::vector<std::string> sorted_format_names() {
   return names;
 }
 
-// A leading dot is kept for .npyfs; attrs.* stand beside the splits.
-bool is_legal_split(std::string_view name) {
-  return !name.empty() && name.front() != '.' && name.size() <= 255 && consists_of(name, "_.-") &&
-         name != "attrs.npy" && name != "attrs.json";
-}
-
 [[noreturn]] void refuse(std::string_view text, std::string_view reason,
                          std::string_view hint = "") {
   throw Error(ErrorKind::kUsage,
@@ -104,6 +98,12 @@ void parse_split(std::string_view target, SourceSpec& spec) {
 bool looks_like_format(std::string_view name) { return consists_of(name, "_,+-"); }
 
 }  // namespace
+
+// A leading dot is kept for .npyfs; attrs.* stand beside the splits.
+bool is_legal_split(std::string_view name) {
+  return !name.empty() && name.front() != '.' && name.size() <= 255 && consists_of(name, "_.-") &&
+         name != "attrs.npy" && name != "attrs.json";
+}
 
 SourceSpec parse_source(const std::string& text) {
   SourceSpec spec;

@@ -26,6 +26,9 @@ struct SourceSpec {
 // the formats, where what stands before the first `=` or `:` is neither a SPLIT nor a FORMAT.
 SourceSpec parse_source(const std::string& text);
 
+// Whether a split may be called so: letters, digits, `_`, `.` and `-`, no dot in front.
+bool is_legal_split(std::string_view name);
+
 // "train", "val" or "test" where the leading word of the path's last part is one of theirs (before
 // the first `.`, `-` or `_`, any case, trailing digits ignored); else empty.
 std::string split_of_name(std::string_view path);

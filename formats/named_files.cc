@@ -76,7 +76,7 @@ std::string NamedFiles::resolve(const std::string& path) const {
   if (path.starts_with('/')) {
     return path;
   }
-  for (const std::string& folder : {context_.base_dir, std::string("."), folder_}) {
+  for (const std::string& folder : {std::string("."), folder_, context_.base_dir}) {
     std::string candidate = folder.empty() ? std::string() : folder + "/" + path;
     if (!candidate.empty() && exists(candidate)) {
       return candidate;

@@ -15,7 +15,7 @@ namespace npyfs {
 
 class NamedFiles {
  public:
-  // Relative paths: --base-dir, the working directory, `folder`, in this order.
+  // Relative paths: the working directory, `folder`, --base-dir, in this order.
   NamedFiles(std::string folder, const OpenContext& context);
 
   // The number of the file of that name, for source(). Opens nothing.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "formats/format.h"
 
@@ -11,8 +12,7 @@ namespace npyfs {
 
 namespace {
 
-// Extents at most this far apart are read in one go: a page more costs less than a system call.
-constexpr std::uint64_t kMergeGap = 4096;
+constexpr std::size_t kPageNbytes = 4096;
 constexpr std::uint64_t kMostRunNbytes = std::uint64_t{1} << 20;
 // A record up to this size is read whole with the part that was asked for, to be verified in the
 // same buffer; a larger one is verified on its own first.
@@ -51,20 +51,30 @@ void widen(ByteRange& window, const ByteSource& source, const Guard& guard, std:
   }
 }
 
-bool continues_run(const Piece& before, const Piece& next, std::uint64_t run_begin) {
+bool continues_run(const Piece& before, const Piece& next, std::uint64_t run_begin,
+                   std::uint64_t most_gap) {
   const std::uint64_t end = before.offset + before.nbytes;
   return next.kind == Piece::Kind::kExtent && next.source == before.source && next.offset >= end &&
-         next.offset - end <= kMergeGap && next.offset + next.nbytes - run_begin <= kMostRunNbytes;
+         next.offset - end <= most_gap && next.offset + next.nbytes - run_begin <= kMostRunNbytes;
 }
 
 }  // namespace
 
-std::byte* Scratch::take(std::size_t nbytes) {
-  if (buffers_.empty() || buffers_.back().capacity - buffers_.back().used < nbytes) {
-    constexpr std::size_t kSmallest = std::size_t{256} << 10;
-    const std::size_t capacity = std::max(nbytes, kSmallest);
-    buffers_.push_back({std::make_unique_for_overwrite<std::byte[]>(capacity), capacity, 0});
+void Scratch::reserve(std::size_t nbytes) {
+  if (!buffers_.empty() && buffers_.back().capacity - buffers_.back().used >= nbytes) {
+    return;
   }
+  constexpr std::size_t kSmallest = std::size_t{256} << 10;
+  const std::size_t capacity = (std::max(nbytes, kSmallest) + kPageNbytes - 1) & ~(kPageNbytes - 1);
+  auto* bytes = static_cast<std::byte*>(std::aligned_alloc(kPageNbytes, capacity));
+  if (bytes == nullptr) {
+    throw std::bad_alloc();
+  }
+  buffers_.push_back({std::unique_ptr<std::byte[], Free>(bytes), capacity, 0});
+}
+
+std::byte* Scratch::take(std::size_t nbytes) {
+  reserve(nbytes);
   Buffer& buffer = buffers_.back();
   std::byte* taken = buffer.bytes.get() + buffer.used;
   buffer.used += nbytes;
@@ -79,7 +89,7 @@ void Scratch::clear() {
       used += buffer.used;
     }
     buffers_.clear();
-    take(std::min(used, kKeptNbytes));
+    reserve(std::min(used, kKeptNbytes));
   }
   if (!buffers_.empty()) {
     buffers_.back().used = 0;
@@ -94,102 +104,109 @@ void Gathered::clear() {
   window_.clear();
 }
 
+bool Gathered::give(const std::byte* bytes, std::size_t nbytes) {
+  // Handing over costs the kernel a lookup for each page touched, and one more where it does not
+  // begin a page: what is smaller is copied together.
+  constexpr std::size_t kLeastNbytes = 16 << 10;
+  if (nbytes < kLeastNbytes || parts_.size() + 2 >= Fetcher::kMostParts) {
+    std::memcpy(add(nbytes), bytes, nbytes);
+    return false;
+  }
+  parts_.push_back({const_cast<std::byte*>(bytes), nbytes});
+  return true;
+}
+
+std::byte* Gathered::add(std::size_t nbytes) {
+  std::byte* bytes = scratch_.take(nbytes);
+  if (!parts_.empty() &&
+      static_cast<std::byte*>(parts_.back().iov_base) + parts_.back().iov_len == bytes) {
+    parts_.back().iov_len += nbytes;
+  } else {
+    parts_.push_back({bytes, nbytes});
+  }
+  return bytes;
+}
+
 void Fetcher::read(ByteRange range, const PlanRead& plan_read, Gathered& out) const {
   out.clear();
+  out.scratch_.reserve(range.nbytes());
   const SourceWatch watch;
   Plan& plan = out.plan_;
-  plan_read(range, plan);
-  if (!plan.full() && plan.pieces().size() <= kMostParts) {
-    hand_over(plan.pieces(), out);
-  } else {
-    std::byte* const begin = out.scratch_.take(range.nbytes());
-    std::byte* to = begin;
-    for (std::uint64_t planned = plan.nbytes(); planned > 0; planned = plan.nbytes()) {
-      copy(plan.pieces(), to, out);
-      to += planned;
-      range.begin += planned;
-      plan.clear();
-      if (!range.empty()) {
-        plan_read(range, plan);
-      }
-    }
-    out.parts_.push_back({begin, static_cast<std::size_t>(to - begin)});
+  bool more = !range.empty();
+  while (more) {
+    plan.clear();
+    plan_read(range, plan);
+    append(plan.pieces(), out);
+    range.begin += plan.nbytes();
+    more = plan.full() && !range.empty();
   }
   watch.check_unchanged();
 }
 
-// Few pieces are handed over where they lie.
-void Fetcher::hand_over(const std::vector<Piece>& pieces, Gathered& out) const {
-  const auto give = [&](const std::byte* bytes, std::uint64_t nbytes) {
-    out.parts_.push_back({const_cast<std::byte*>(bytes), nbytes});
-  };
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
+void Fetcher::append(const std::vector<Piece>& pieces, Gathered& out) const {
+  for (std::size_t i = 0; i < pieces.size();) {
     const Piece& piece = pieces[i];
     switch (piece.kind) {
       case Piece::Kind::kDamaged:
         throw Error(*piece.error);
       case Piece::Kind::kMemory:
-        give(piece.memory, piece.nbytes);
+        out.give(piece.memory, piece.nbytes);
+        ++i;
         break;
-      case Piece::Kind::kFill: {
-        std::byte* filled = out.scratch_.take(piece.nbytes);
-        fill(filled, piece);
-        give(filled, piece.nbytes);
+      case Piece::Kind::kFill:
+        fill(out.add(piece.nbytes), piece);
+        ++i;
         break;
-      }
       case Piece::Kind::kChunk: {
         std::shared_ptr<const Block> block = cache_.get(*piece.chunks, piece.chunk);
         block->require_good({piece.offset, piece.offset + piece.nbytes});
-        give(block->bytes.data() + piece.offset, piece.nbytes);
-        out.pinned_.push_back(std::move(block));
+        if (out.give(block->bytes.data() + piece.offset, piece.nbytes)) {
+          out.pinned_.push_back(std::move(block));
+        }
+        ++i;
         break;
       }
       case Piece::Kind::kExtent: {
-        const Run run = read_run(pieces, i, out.scratch_);
-        for (; i < run.end; ++i) {
-          give(run.at(pieces[i]), pieces[i].nbytes);
+        const std::size_t behind = read_in_place(pieces, i, out);
+        if (behind > i) {
+          i = behind;
+          break;
         }
-        --i;
+        const Run run = read_run(pieces, i, out.window_);
+        for (; i < run.end; ++i) {
+          out.give(run.at(pieces[i]), pieces[i].nbytes);
+        }
         break;
       }
     }
   }
 }
 
-// Many pieces are copied one behind the other.
-void Fetcher::copy(const std::vector<Piece>& pieces, std::byte* to, Gathered& out) const {
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const Piece& piece = pieces[i];
-    switch (piece.kind) {
-      case Piece::Kind::kDamaged:
-        throw Error(*piece.error);
-      case Piece::Kind::kMemory:
-        std::memcpy(to, piece.memory, piece.nbytes);
-        to += piece.nbytes;
-        break;
-      case Piece::Kind::kFill:
-        fill(to, piece);
-        to += piece.nbytes;
-        break;
-      case Piece::Kind::kChunk: {
-        const std::shared_ptr<const Block> block = cache_.get(*piece.chunks, piece.chunk);
-        block->require_good({piece.offset, piece.offset + piece.nbytes});
-        std::memcpy(to, block->bytes.data() + piece.offset, piece.nbytes);
-        to += piece.nbytes;
-        break;
-      }
-      case Piece::Kind::kExtent: {
-        out.window_.clear();
-        const Run run = read_run(pieces, i, out.window_);
-        for (; i < run.end; ++i) {
-          std::memcpy(to, run.at(pieces[i]), pieces[i].nbytes);
-          to += pieces[i].nbytes;
-        }
-        --i;
-        break;
+std::size_t Fetcher::read_in_place(const std::vector<Piece>& pieces, std::size_t first,
+                                   Gathered& out) const {
+  // Each piece may take two, and preadv takes 1024.
+  constexpr std::size_t kMostTargets = 1022;
+  std::vector<iovec>& targets = out.targets_;
+  targets.clear();
+  std::size_t end = first;
+  while (end < pieces.size() && targets.size() < kMostTargets &&
+         (end == first || continues_run(pieces[end - 1], pieces[end], pieces[first].offset,
+                                        Gathered::kMostGapNbytes)) &&
+         verified_.known_intact(pieces[end].guard)) {
+    const Piece& piece = pieces[end];
+    if (end > first) {
+      const Piece& before = pieces[end - 1];
+      if (const std::uint64_t gap = piece.offset - before.offset - before.nbytes; gap > 0) {
+        targets.push_back({out.unwanted_.data(), gap});
       }
     }
+    targets.push_back({out.add(piece.nbytes), piece.nbytes});
+    ++end;
   }
+  if (end > first) {
+    pieces[first].source->read_parts_at(pieces[first].offset, targets);
+  }
+  return end;
 }
 
 Fetcher::Run Fetcher::read_run(const std::vector<Piece>& pieces, std::size_t first,
@@ -197,7 +214,8 @@ Fetcher::Run Fetcher::read_run(const std::vector<Piece>& pieces, std::size_t fir
   const ByteSource& source = *pieces[first].source;
   ByteRange window{pieces[first].offset, pieces[first].offset + pieces[first].nbytes};
   std::size_t end = first + 1;
-  while (end < pieces.size() && continues_run(pieces[end - 1], pieces[end], window.begin)) {
+  while (end < pieces.size() &&
+         continues_run(pieces[end - 1], pieces[end], window.begin, Gathered::kMostGapNbytes)) {
     window.end = pieces[end].offset + pieces[end].nbytes;
     ++end;
   }

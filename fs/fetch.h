@@ -7,8 +7,10 @@
 
 #include <sys/uio.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -22,15 +24,21 @@ namespace npyfs {
 // A buffer that grows, is not zeroed, and keeps its memory from read to read.
 class Scratch {
  public:
-  // At least `nbytes`, which stay where they are until clear().
+  // The next `nbytes` that are taken, in however many pieces, lie one behind the other. The first
+  // of them begins a page: the kernel copies whole pages in half the time.
+  void reserve(std::size_t nbytes);
+  // `nbytes`, which stay where they are until clear().
   std::byte* take(std::size_t nbytes);
   // Everything taken is free again. Keeps at most one buffer of kKeptNbytes.
   void clear();
 
  private:
   static constexpr std::size_t kKeptNbytes = std::size_t{2} << 20;
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
   struct Buffer {
-    std::unique_ptr<std::byte[]> bytes;
+    std::unique_ptr<std::byte[], Free> bytes;
     std::size_t capacity = 0;
     std::size_t used = 0;
   };
@@ -46,11 +54,24 @@ class Gathered {
 
  private:
   friend class Fetcher;
+  // Extents at most this far apart are read in one go: a page more costs less than a system call.
+  static constexpr std::size_t kMostGapNbytes = 4096;
+
   Plan plan_;
   std::vector<iovec> parts_;
   std::vector<std::shared_ptr<const Block>> pinned_;
+  // What is read where it is to lie, and what is copied, one behind the other.
   Scratch scratch_;
+  // What is read with what lies between it.
   Scratch window_;
+  // The parts of one preadv, and where it puts what nobody asked for.
+  std::vector<iovec> targets_;
+  std::array<std::byte, kMostGapNbytes> unwanted_;
+
+  // Adds `nbytes` where they lie, or, where that is cheaper, a copy of them. Whether the former.
+  bool give(const std::byte* bytes, std::size_t nbytes);
+  // Adds `nbytes` for the caller to fill.
+  std::byte* add(std::size_t nbytes);
 };
 
 // Appends the pieces of a range of a file, or, once the plan is full, of its beginning; nothing
@@ -70,8 +91,11 @@ class Fetcher {
   static constexpr std::size_t kMostParts = 64;
 
  private:
-  void hand_over(const std::vector<Piece>& pieces, Gathered& out) const;
-  void copy(const std::vector<Piece>& pieces, std::byte* to, Gathered& out) const;
+  void append(const std::vector<Piece>& pieces, Gathered& out) const;
+  // Reads the verified extents from `first` on that lie close together in one source. Returns the
+  // piece behind them; `first` where it is still to be verified.
+  std::size_t read_in_place(const std::vector<Piece>& pieces, std::size_t first,
+                            Gathered& out) const;
   // What has been read of the extents from one on that lie close together in one source.
   struct Run {
     std::size_t end = 0;  // the piece behind them

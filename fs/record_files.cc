@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "formats/arrays/names.h"
+#include "formats/bytes/utf8.h"
 #include "formats/extents.h"
 #include "formats/payloads/payload.h"
 
@@ -28,17 +29,29 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return number;
 }
 
+// Whether escape_name leaves the character of `text` that holds the byte `at` as it is; so too at
+// the end.
+bool is_plain(std::string_view text, std::size_t at) {
+  if (at == text.size()) {
+    return true;
+  }
+  constexpr std::size_t kMostBefore = 3;  // bytes of a character before its last
+  std::size_t begin = at;
+  while (begin > 0 && at - begin < kMostBefore && (text[begin] & '\xc0') == '\x80') {
+    --begin;
+  }
+  const auto point = next_code_point(text, begin);
+  return point && !is_surrogate(*point) && begin > at && *point != U'/' && *point != 0;
+}
+
 // As escape_name(a).compare(escape_name(b)), without making these where the first difference tells.
 int compare_escaped(std::string_view a, std::string_view b) {
-  const auto plain = [](std::string_view text, std::size_t at) {
-    return at == text.size() || (text[at] != '/' && text[at] != '\0');
-  };
   const std::size_t both = std::min(a.size(), b.size());
   const auto same = static_cast<std::size_t>(
       std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(both), b.begin()).first -
       a.begin());
   // Names of at most two bytes may be escaped as a whole.
-  if (both > 2 && plain(a, same) && plain(b, same)) {
+  if (both > 2 && is_plain(a, same) && is_plain(b, same)) {
     return a.substr(same).compare(b.substr(same));
   }
   return escape_name(a).compare(escape_name(b));

@@ -181,8 +181,51 @@ class SplitBuilder {
     split_.name = std::move(name);
   }
 
+  // Every member gets the rows of the first, in its order. To be called first.
+  void join_members() {
+    settle_keys();
+    std::vector<Join> joins(members_.size());
+    std::vector<std::uint64_t> missing;
+    for (std::size_t i = 1; i < members_.size(); ++i) {
+      const auto map = options_.maps.find(members_[i].array);
+      const auto keyed =
+          map != options_.maps.end() ? map_keys(members_[0].table, map->second) : members_[0].table;
+      joins[i] = join_rows(*keyed, *members_[i].table, members_[0].text, members_[i].text);
+      if (!joins[i].missing.empty()) {
+        report_missing(members_[i], *keyed, joins[i].missing);
+        missing.insert(missing.end(), joins[i].missing.begin(), joins[i].missing.end());
+      }
+    }
+    if (members_.size() == 1) {
+      return;
+    }
+    sort_unique(missing);
+    for (std::size_t i = 1; i < members_.size(); ++i) {
+      std::vector<std::uint64_t> rows;
+      rows.reserve(joins[i].rows.size() - missing.size());
+      for (std::uint64_t record = 0; record < joins[i].rows.size(); ++record) {
+        if (!std::binary_search(missing.begin(), missing.end(), record)) {
+          rows.push_back(joins[i].rows[record]);
+        }
+      }
+      members_[i].table = select_rows(members_[i].table, Rows(std::move(rows)));
+    }
+    if (!missing.empty()) {
+      members_[0].table = leave_out(members_[0].table, missing);
+    }
+  }
+
+  // Of joined members: those this split is to have. `name` is the split's from now on.
+  void select(const std::string& name, const Rows& rows) {
+    split_.name = name;
+    for (Member& member : members_) {
+      member.table = select_rows(member.table, rows);
+    }
+  }
+  const Member& main_member() const { return members_.front(); }
+
   Split build() {
-    join_members();
+    select(split_.name, part_rows(main_member().table->size(), options_.part));
     leave_out_known_damage();
     // Laying out may find more damage; with --permissive that is left out of all members alike.
     while (!lay_out_all()) {
@@ -257,46 +300,18 @@ class SplitBuilder {
     }
   }
 
-  // Every member gets the rows of the first, in its order.
-  void join_members() {
-    settle_keys();
-    std::vector<Join> joins(members_.size());
-    std::vector<std::uint64_t> missing;
-    for (std::size_t i = 1; i < members_.size(); ++i) {
-      const auto map = options_.maps.find(members_[i].array);
-      const auto keyed =
-          map != options_.maps.end() ? map_keys(members_[0].table, map->second) : members_[0].table;
-      joins[i] = join_rows(*keyed, *members_[i].table, members_[0].text, members_[i].text);
-      if (!joins[i].missing.empty()) {
-        report_missing(members_[i], joins[i].missing);
-        missing.insert(missing.end(), joins[i].missing.begin(), joins[i].missing.end());
-      }
-    }
-    if (members_.size() == 1) {
-      return;
-    }
-    sort_unique(missing);
-    for (std::size_t i = 1; i < members_.size(); ++i) {
-      std::vector<std::uint64_t> rows;
-      rows.reserve(joins[i].rows.size() - missing.size());
-      for (std::uint64_t record = 0; record < joins[i].rows.size(); ++record) {
-        if (!std::binary_search(missing.begin(), missing.end(), record)) {
-          rows.push_back(joins[i].rows[record]);
-        }
-      }
-      members_[i].table = select_rows(members_[i].table, Rows(std::move(rows)));
-    }
-    if (!missing.empty()) {
-      members_[0].table = leave_out(members_[0].table, missing);
-    }
-  }
-
-  void report_missing(const Member& member, const std::vector<std::uint64_t>& missing) const {
+  // `keyed`: the first member's records under the keys they were looked for by.
+  void report_missing(const Member& member, const RecordTable& keyed,
+                      const std::vector<std::uint64_t>& missing) const {
+    const RecordTable& first = *members_[0].table;
+    const std::string mapped =
+        &keyed != &first ? fmt::format(" ({} by --map)", printable(keyed.text_key(missing.front())))
+                         : std::string();
     const std::string more =
         missing.size() > 1 ? fmt::format(" (and {} more)", missing.size() - 1) : std::string();
     const std::string text =
-        fmt::format("{}: it lacks {} of {}{}", member.text,
-                    record_name(*members_[0].table, missing.front()), members_[0].text, more);
+        fmt::format("{}: it lacks {}{} of {}{}", member.text, record_name(first, missing.front()),
+                    mapped, members_[0].text, more);
     if (!options_.permissive) {
       throw Error(ErrorKind::kCorrupt, text + "; --permissive leaves such records out");
     }
@@ -463,6 +478,37 @@ Dict make_attributes(const DatasetOptions& options, const Rates& rates) {
   return attributes;
 }
 
+// The split itself, or the splits that the rule makes of it.
+std::vector<SplitBuilder> cut(SplitBuilder joined, const SplitRule& rule) {
+  if (rule.empty()) {
+    return {std::move(joined)};
+  }
+  const Member& main = joined.main_member();
+  std::vector<SplitBuilder> builders;
+  for (const NamedRows& part : cut_splits(*main.table, rule, main.text)) {
+    builders.push_back(joined);
+    builders.back().select(part.split, part.rows);
+  }
+  return builders;
+}
+
+void require_cuttable(const DatasetOptions& options, const std::vector<std::string>& splits) {
+  if (options.part.rank >= options.part.world_size) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--rank {} --world-size {}: expected a rank below the world size",
+                            options.part.rank, options.part.world_size));
+  }
+  if (!options.split_rule.shares.empty() && !options.split_rule.lists.empty()) {
+    throw Error(ErrorKind::kUsage, "--split and --split-list: expected one of them");
+  }
+  if (!options.split_rule.empty() && splits.size() > 1) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--split, --split-list: the data set has the splits {} already, "
+                            "expected one that is to be cut",
+                            fmt::join(splits, ", ")));
+  }
+}
+
 }  // namespace
 
 Dataset build_dataset(const std::vector<OpenedSource>& sources, const DatasetOptions& options,
@@ -475,16 +521,20 @@ Dataset build_dataset(const std::vector<OpenedSource>& sources, const DatasetOpt
     }
     of_split[source.split].push_back(&source);
   }
+  require_cuttable(options, order);
   Dataset dataset;
   std::set<std::string> known;
   std::uint64_t records = 0;
   Rates rates;
   for (const std::string& name : order) {
-    SplitBuilder builder(name, gather_members(of_split[name]), options, warn);
-    dataset.splits.push_back(builder.build());
-    known.insert(builder.names_seen().begin(), builder.names_seen().end());
-    merge_rates(builder.rates(), rates);
-    records += dataset.splits.back().records->size();
+    SplitBuilder joined(name, gather_members(of_split[name]), options, warn);
+    joined.join_members();
+    for (SplitBuilder& builder : cut(std::move(joined), options.split_rule)) {
+      dataset.splits.push_back(builder.build());
+      known.insert(builder.names_seen().begin(), builder.names_seen().end());
+      merge_rates(builder.rates(), rates);
+      records += dataset.splits.back().records->size();
+    }
   }
   if (records > 0) {
     check_choices(options, known);

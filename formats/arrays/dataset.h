@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "formats/arrays/array.h"
+#include "formats/arrays/cut.h"
 #include "formats/bytes/value.h"
 #include "formats/format.h"
 
@@ -39,6 +40,8 @@ struct DatasetOptions {
   std::vector<std::pair<std::string, Value>> attributes;  // --attr, in order
   std::optional<std::vector<std::string>> class_names;    // --class-names
   std::map<std::string, std::string> maps;                // --map ARRAY=TABLE
+  SplitRule split_rule;                                   // --split, --split-list
+  Part part;                                              // --rank, --world-size
   // With --verify=mount: throws kCorrupt where a record fails its checksum, and remembers it.
   std::function<void(const Guard&)> require_intact;
 };

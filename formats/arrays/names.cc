@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
 
 #include "formats/bytes/utf8.h"
@@ -30,35 +29,6 @@ std::string escape_name(std::string_view name) {
       out += fmt::format("%{:02X}", static_cast<unsigned char>(name[begin]));
     } else {
       out += name.substr(begin, at - begin);
-    }
-  }
-  return out;
-}
-
-// "%80" to "%FF".
-bool is_high_escape(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  return text.size() == 3 && text[0] == '%' && kDigits.find(text[1]) >= 8 &&
-         kDigits.find(text[1]) != std::string_view::npos &&
-         kDigits.find(text[2]) != std::string_view::npos;
-}
-
-std::string unescape_name(std::string_view name) {
-  if (name == "%") {
-    return {};
-  }
-  std::string out;
-  out.reserve(name.size());
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const std::string_view escape = name.substr(i, 3);
-    const bool ascii = escape == "%2F" || escape == "%2E" || escape == "%00";
-    if (ascii || is_high_escape(escape)) {
-      unsigned value = 0;
-      std::from_chars(escape.data() + 1, escape.data() + 3, value, 16);
-      out += static_cast<char>(value);
-      i += 2;
-    } else {
-      out += name[i];
     }
   }
   return out;

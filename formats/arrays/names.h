@@ -13,9 +13,6 @@ namespace npyfs {
 // as %2E each, an empty name as %. Nothing else is touched: the name stays what the user knows.
 std::string escape_name(std::string_view name);
 
-// The opposite; a `%` that begins no escape of ours stays.
-std::string unescape_name(std::string_view name);
-
 // `name` where it has at most 255 bytes with `suffix_nbytes` behind it, else its first 200 bytes,
 // `~` and 16 hex digits of its FNV-1a hash.
 std::string shorten_name(const std::string& name, std::size_t suffix_nbytes);

@@ -483,6 +483,12 @@ Rows Rows::without(const std::vector<std::uint64_t>& left_out, std::uint64_t cou
   return rows;
 }
 
+Rows Rows::range(std::uint64_t begin, std::uint64_t end) {
+  Rows rows;
+  rows.add_run(begin, end - begin);
+  return rows;
+}
+
 void Rows::add_run(std::uint64_t record, std::uint64_t count) {
   if (count > 0) {
     runs_.push_back({size_, record});

@@ -23,6 +23,9 @@ class Rows {
   // Those below `count` that are not in `left_out` (ascending, each once).
   static Rows without(const std::vector<std::uint64_t>& left_out, std::uint64_t count);
 
+  // Those from `begin` to before `end`.
+  static Rows range(std::uint64_t begin, std::uint64_t end);
+
   std::uint64_t size() const { return size_; }
   std::uint64_t operator[](std::uint64_t row) const {
     return runs_.empty() ? list_[row] : record_in(*run_at(row), row);

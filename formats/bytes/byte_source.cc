@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 
@@ -36,6 +37,14 @@ std::atomic<bool> changed_sources{false};
 
 thread_local SourceWatch* innermost_watch = nullptr;
 
+std::uint64_t nbytes_of(std::span<const iovec> parts) {
+  std::uint64_t nbytes = 0;
+  for (const iovec& part : parts) {
+    nbytes += part.iov_len;
+  }
+  return nbytes;
+}
+
 }  // namespace
 
 void ByteSource::require_within(std::uint64_t offset, std::uint64_t nbytes) const {
@@ -51,11 +60,21 @@ void ByteSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
   if (out.empty()) {
     return;
   }
-  if (SourceWatch* watch = innermost_watch;
-      watch != nullptr && (watch->read_.empty() || watch->read_.back() != this)) {
-    watch->read_.push_back(this);
-  }
+  SourceWatch::note(*this);
   do_read(offset, out);
+}
+
+void ByteSource::read_parts_at(std::uint64_t offset, std::span<const iovec> parts) const {
+  require_within(offset, nbytes_of(parts));
+  SourceWatch::note(*this);
+  do_read_parts(offset, parts);
+}
+
+void SourceWatch::note(const ByteSource& source) {
+  if (SourceWatch* watch = innermost_watch;
+      watch != nullptr && (watch->read_.empty() || watch->read_.back() != &source)) {
+    watch->read_.push_back(&source);
+  }
 }
 
 SourceWatch::SourceWatch() : outer_(innermost_watch) { innermost_watch = this; }
@@ -183,6 +202,17 @@ void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
   read_from(opened.fd, offset, out);
 }
 
+void FileSource::do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const {
+  const ssize_t n =
+      fd_ < 0 || parts.size() > IOV_MAX
+          ? -1
+          : ::preadv(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
+  // Short reads and errors are rare: read_from knows what to do.
+  if (n < 0 || static_cast<std::uint64_t>(n) < nbytes_of(parts)) {
+    ByteSource::do_read_parts(offset, parts);
+  }
+}
+
 void FileSource::read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
     const ssize_t n = ::pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
@@ -195,6 +225,17 @@ void FileSource::read_from(int fd, std::uint64_t offset, std::span<std::byte> ou
     } else if (errno != EINTR) {
       throw system_error(name(), fmt::format("read at byte {}", offset), errno);
     }
+  }
+}
+
+void ByteSource::do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const {
+  const std::uint64_t nbytes = nbytes_of(parts);
+  const auto all = std::make_unique_for_overwrite<std::byte[]>(nbytes);
+  do_read(offset, {all.get(), nbytes});
+  const std::byte* from = all.get();
+  for (const iovec& part : parts) {
+    std::memcpy(part.iov_base, from, part.iov_len);
+    from += part.iov_len;
   }
 }
 

@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <sys/uio.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +33,8 @@ class ByteSource {
   // Fills `out` with the bytes from `offset` on, completely, or throws: kCorrupt where the range
   // does not lie within nbytes(), kChanged where the source has shrunk since, kIo otherwise.
   void read_at(std::uint64_t offset, std::span<std::byte> out) const;
+  // The same, bytes that follow each other to several places in memory, which are filled in order.
+  void read_parts_at(std::uint64_t offset, std::span<const iovec> parts) const;
   // Throws the kCorrupt of read_at, reading nothing: to be asked before memory is taken for a
   // length that a file claims.
   void require_within(std::uint64_t offset, std::uint64_t nbytes) const;
@@ -51,6 +55,8 @@ class ByteSource {
 
   // `offset` and `out` lie within the source.
   virtual void do_read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // By do_read and a copy, unless the source knows better.
+  virtual void do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const;
 
  private:
   std::string name_;
@@ -76,6 +82,7 @@ class SourceWatch {
 
  private:
   friend class ByteSource;
+  static void note(const ByteSource& source);
   SourceWatch* outer_;
   std::vector<const ByteSource*> read_;
 };
@@ -113,6 +120,7 @@ class FileSource : public ByteSource {
   };
   FileSource(std::string name, std::string path, int fd, const Identity& identity);
   void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
+  void do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const override;
 
   std::string path_;  // absolute: the daemon changes its working directory
   int fd_;            // -1: on demand

@@ -90,8 +90,4 @@ std::string read_object(const ObjectIndex& index, const Object& object);
 // The table of an index that is complete.
 std::shared_ptr<const RecordTable> make_kaldi_table(ObjectIndex index);
 
-// Inner lists of a binary object of kind kInt32Vector to kPosterior.
-ListValues parse_binary_lists(const Object& object, std::string_view stored,
-                              const MakeFault& fault);
-
 }  // namespace npyfs

@@ -9,9 +9,8 @@
 #include <cstring>
 
 #include "formats/bytes/utf8.h"
-#include "formats/kaldi/binary.h"
-#include "formats/kaldi/compressed.h"
 #include "formats/kaldi/index.h"
+#include "formats/kaldi/values.h"
 
 namespace npyfs {
 
@@ -27,82 +26,6 @@ struct Extended {
 };
 Extended full_extent(const Object& object) {
   return {object.rows, is_vector(object.kind) ? 1 : object.cols};
-}
-
-template <typename From, typename To>
-void convert(std::span<const std::byte> in, std::span<std::byte> out) {
-  for (std::size_t i = 0; i < out.size() / sizeof(To); ++i) {
-    const To value = static_cast<To>(load_le<From>(in.data() + i * sizeof(From)));
-    std::memcpy(out.data() + i * sizeof(To), &value, sizeof value);
-  }
-}
-
-template <typename To, typename From>
-void store_all(const std::vector<From>& values, std::span<std::byte> out) {
-  for (std::size_t i = 0; i < std::min(values.size(), out.size() / sizeof(To)); ++i) {
-    const To value = static_cast<To>(values[i]);
-    std::memcpy(out.data() + i * sizeof(To), &value, sizeof value);
-  }
-}
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-template <typename T>
-void decode_sparse(const Object& object, std::span<const std::byte> stored,
-                   std::span<std::byte> out, const MakeFault& fault) {
-  std::memset(out.data(), 0, out.size());
-  const std::byte* at = stored.data() + 2 + 3 + 5;  // "\0BSM " and the row count
-  const std::byte* const end = stored.data() + stored.size();
-  for (std::uint32_t row = 0; row < object.rows; ++row) {
-    if (end - at < 13) {
-      throw fault("the sparse matrix is not what it was when it was opened");
-    }
-    const auto count = load_le<std::int32_t>(at + 3 + 5 + 1);
-    at += 3 + 5 + 5;
-    for (std::int32_t i = 0; i < count; ++i) {
-      const bool wide = end - at >= 14 && at[5] == std::byte{8};
-      const auto index = end - at >= 10 ? load_le<std::uint32_t>(at + 1) : object.cols;
-      if (index >= object.cols) {
-        throw fault("the sparse matrix is not what it was when it was opened");
-      }
-      const T value =
-          wide ? static_cast<T>(load_le<double>(at + 6)) : static_cast<T>(load_le<float>(at + 6));
-      std::memcpy(out.data() + (std::uint64_t{row} * object.cols + index) * sizeof(T), &value,
-                  sizeof value);
-      at += wide ? 14 : 10;
-    }
-  }
-}
-
-// Every value of a matrix or vector, without regard to a range.
-template <typename T>
-void decode_full(const Object& object, std::span<const std::byte> stored, std::span<std::byte> out,
-                 const MakeFault& fault) {
-  if (object.text) {
-    store_all<T>(parse_numbers(object, as_text(stored), sizeof(T) == 8, fault), out);
-    return;
-  }
-  const auto data = stored.subspan(object.header_nbytes);
-  switch (object.kind) {
-    case ObjectKind::kFloatMatrix:
-    case ObjectKind::kFloatVector:
-      convert<float, T>(data, out);
-      return;
-    case ObjectKind::kDoubleMatrix:
-    case ObjectKind::kDoubleVector:
-      convert<double, T>(data, out);
-      return;
-    case ObjectKind::kSparse:
-      decode_sparse<T>(object, stored, out, fault);
-      return;
-    default: {
-      std::vector<float> values(out.size() / sizeof(T));
-      decode_compressed(object, stored, values);
-      store_all<T>(values, out);
-    }
-  }
 }
 
 class ObjectColumn : public Column {
@@ -181,7 +104,7 @@ class ObjectColumn : public Column {
     } else if (object.kind == ObjectKind::kTokens) {
       write_utf32(join_words(stored), out);
     } else if (is_matrix(object.kind) || is_vector(object.kind)) {
-      decode_numbers(record, object, bytes, out, fault);
+      decode_range(record, object, bytes, out, fault);
     } else {
       decode_lists(object, stored, out, fault);
     }
@@ -271,19 +194,17 @@ class ObjectColumn : public Column {
     }
   }
 
-  void decode_numbers(std::uint64_t record, const Object& object, std::span<const std::byte> stored,
-                      std::span<std::byte> out, const MakeFault& fault) const {
+  void decode_range(std::uint64_t record, const Object& object, std::span<const std::byte> stored,
+                    std::span<std::byte> out, const MakeFault& fault) const {
     const ObjectRange* range = index_->find_range(record);
     if (range == nullptr) {
-      as_double_ ? decode_full<double>(object, stored, out, fault)
-                 : decode_full<float>(object, stored, out, fault);
+      decode_numbers(object, stored, as_double_, out, fault);
       return;
     }
     const Extended full = full_extent(object);
     const std::uint64_t element = as_double_ ? 8 : 4;
     std::vector<std::byte> all(full.rows * full.cols * element);
-    as_double_ ? decode_full<double>(object, stored, all, fault)
-               : decode_full<float>(object, stored, all, fault);
+    decode_numbers(object, stored, as_double_, all, fault);
     for (std::uint64_t row = 0; row < range->rows; ++row) {
       std::memcpy(out.data() + row * range->cols * element,
                   all.data() + ((range->first_row + row) * full.cols + range->first_col) * element,
@@ -389,81 +310,7 @@ class KaldiTable : public RecordTable {
   std::vector<StoredUnit> stored_;
 };
 
-// Numbers with their size bytes, in memory.
-class SizedNumbers {
- public:
-  SizedNumbers(std::string_view bytes, const MakeFault& fault) : bytes_(bytes), fault_(fault) {}
-
-  std::uint32_t next() {
-    if (bytes_.size() < 5 || bytes_[0] != 4) {
-      throw fault_(bytes_.size() < 5 ? std::string("an element is cut off, expected 5 bytes")
-                                     : fmt::format("the size byte of an element is {:#04x}, "
-                                                   "expected 0x04",
-                                                   static_cast<unsigned char>(bytes_[0])));
-    }
-    std::uint32_t value = 0;
-    std::memcpy(&value, bytes_.data() + 1, sizeof value);
-    bytes_.remove_prefix(5);
-    return value;
-  }
-  std::int32_t integer() { return static_cast<std::int32_t>(next()); }
-  float number() {
-    const std::uint32_t bits = next();
-    float value = 0;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-  }
-
- private:
-  std::string_view bytes_;
-  const MakeFault& fault_;
-};
-
 }  // namespace
-
-ListValues parse_binary_lists(const Object& object, std::string_view stored,
-                              const MakeFault& fault) {
-  ListValues values;
-  stored.remove_prefix(2);  // "\0B"
-  if (object.kind == ObjectKind::kBool) {
-    values.integers.push_back(stored[0] == 'T' ? 1 : 0);
-    return values;
-  }
-  if (object.kind == ObjectKind::kDouble) {
-    values.numbers.push_back(load_le<double>(std::as_bytes(std::span(stored)).data() + 1));
-    return values;
-  }
-  SizedNumbers numbers(stored, fault);
-  if (object.kind == ObjectKind::kInt32) {
-    values.integers.push_back(numbers.integer());
-    return values;
-  }
-  if (object.kind == ObjectKind::kFloat) {
-    values.numbers.push_back(numbers.number());
-    return values;
-  }
-  const std::int32_t count = numbers.integer();
-  for (std::int32_t i = 0; i < count; ++i) {
-    if (object.kind == ObjectKind::kFloatPairs) {
-      values.numbers.push_back(numbers.number());
-      values.numbers.push_back(numbers.number());
-      continue;
-    }
-    const bool nested =
-        object.kind == ObjectKind::kInt32Vectors || object.kind == ObjectKind::kPosterior;
-    const std::int32_t elements = nested                                   ? numbers.integer()
-                                  : object.kind == ObjectKind::kInt32Pairs ? 2
-                                                                           : 1;
-    for (std::int32_t j = 0; j < elements; ++j) {
-      values.integers.push_back(numbers.integer());
-      if (object.kind == ObjectKind::kPosterior) {
-        values.numbers.push_back(numbers.number());
-      }
-    }
-    values.counts.push_back(elements);
-  }
-  return values;
-}
 
 std::shared_ptr<const RecordTable> make_kaldi_table(ObjectIndex index) {
   return std::make_shared<KaldiTable>(std::make_shared<const ObjectIndex>(std::move(index)));

@@ -182,23 +182,32 @@ INSTANTIATE_TEST_SUITE_P(Formats, Battery, ::testing::ValuesIn(golden_cases()), 
 
 // One small source file, whole and damaged in every way there is.
 struct DamagedFile {
-  std::string path;    // below tests/data
+  std::string path;    // below tests/data, or below `folder`
   std::string prefix;  // "ffrecord:", so that damage to what it is recognised by is damage
   // Whether every byte of a record is protected by a checksum. Where not, a changed byte may pass.
   bool checked;
-  // Where relative paths in it begin, below tests/data; empty: it has none.
-  std::string working_directory = {};
+  // Below tests/data: the working directory of a file that names others, copied with it.
+  std::string folder = {};
+  // What is opened, if not the file itself: a directory that it lies in.
+  std::string location = {};
 };
 
 class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
  protected:
   void SetUp() override {
-    const fs::path source = fs::path(NPYFS_TEST_DATA) / GetParam().path;
-    fs::current_path(fs::path(NPYFS_TEST_DATA) / GetParam().working_directory);
+    const fs::path source = fs::path(NPYFS_TEST_DATA) / GetParam().folder / GetParam().path;
     folder_ = fs::temp_directory_path() /
               ("npyfs-battery-" + std::to_string(::getpid()) + "-" + source.filename().string());
     fs::create_directory(folder_);
-    copy_ = folder_ / source.filename();
+    fs::current_path(folder_);
+    if (GetParam().folder.empty()) {
+      copy_ = folder_ / source.filename();
+    } else {
+      fs::copy(fs::path(NPYFS_TEST_DATA) / GetParam().folder, folder_, fs::copy_options::recursive);
+      copy_ = folder_ / GetParam().path;
+      // A data set kept read-only is copied so.
+      fs::permissions(copy_, fs::perms::owner_write, fs::perm_options::add);
+    }
     whole_ = read_whole_file(source);
     write(whole_);
     const OpenDataset dataset = open();
@@ -207,10 +216,16 @@ class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
     }
     ASSERT_FALSE(records_.empty());
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override {
+    fs::current_path("/");
+    fs::remove_all(folder_);
+  }
 
   void write(const std::string& bytes) const { std::ofstream(copy_, std::ios::binary) << bytes; }
-  OpenDataset open() const { return {{GetParam().prefix + copy_.string()}, kTinyCache}; }
+  OpenDataset open() const {
+    const std::string& location = GetParam().location;
+    return {{GetParam().prefix + (location.empty() ? copy_.string() : location)}, kTinyCache};
+  }
 
   enum class Outcome { kRefused, kOpened };
 
@@ -295,6 +310,9 @@ const std::vector<DamagedFile>& files_to_damage() {
       {"kaldi/tables/sparse.ark", "ark:", false},
       {"kaldi/tables/cm2_kaldiio.ark", "ark:", false},
       {"kaldi/tables/vec_f64.ark", "ark:", false},
+      {"data/train/feats.scp", "scp:", false, "kaldi/recipe"},
+      {"data/dev/feats.scp", "kaldi:", false, "kaldi/recipe", "data/dev"},
+      {"data/dev/text", "kaldi:", false, "kaldi/recipe", "data/dev"},
       {"ffrecord/fixed_f32.ffr", "ffrecord:", true},
       {"ffrecord/npy_samples.ffr", "ffrecord:", true},
       {"recordio/noidx.rec", "recordio:", false},
@@ -306,8 +324,8 @@ const std::vector<DamagedFile>& files_to_damage() {
       {"tar/comp/xz-blocks-0.tar.xz", "tar:", true},
       {"tar/comp/bz2-0.tar.bz2", "tar:", true},
       {"tar/comp/gz-members-0.tar.gz", "tar:", true},
-      {"tar/wenet/raw_seg.data.list", "wenet:", false, "tar/wenet"},
-      {"tar/wenet/data.list", "wenet:", false, "tar/wenet"},
+      {"raw_seg.data.list", "wenet:", false, "tar/wenet"},
+      {"data.list", "wenet:", false, "tar/wenet"},
       {"tfrecord/raw_varlen.tfrecord", "tfrecord:", true},
       {"tfrecord/example_ragged.tfrecord", "tfrecord:", true},
       {"tfrecord/example_full_gzip.tfrecord.gz", "tfrecord:", true}};

@@ -76,7 +76,8 @@ class Docs(MountTest):
     def setUp(self):
         super().setUp()
         self.addCleanup(self.unmount_all)
-        shutil.copytree(ROOT / "examples", self.folder / "examples")
+        for shown in ("examples", "tests/data/kaldi/recipe"):
+            shutil.copytree(ROOT / shown, self.folder / shown)
         (self.folder / "bin").mkdir()
         (self.folder / "bin/npyfs").symlink_to(NPYFS)
         (self.folder / "bin/python3").symlink_to(sys.executable)

@@ -3,8 +3,10 @@
 #include "tests/support/faulty_pread.h"
 
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 
@@ -36,19 +38,19 @@ std::uint64_t disturbed_calls() { return disturbed; }
 
 }  // namespace npyfs::testing
 
-extern "C" ssize_t pread64(int fd, void* out, size_t nbytes, off_t offset) {
-  using namespace npyfs::testing;  // NOLINT(google-build-using-namespace): one function
-  const auto answer = [](int error) {
-    ++disturbed;
-    errno = error;
-    return ssize_t{-1};
-  };
+namespace {
+
+using namespace npyfs::testing;  // NOLINT(google-build-using-namespace): two functions of libc
+
+// What becomes of a call that would read `nbytes`: an error, or fewer bytes.
+int disturb(size_t& nbytes) {
   switch (current.load()) {
     case Fault::kNone:
       break;
     case Fault::kShort:
       if (next_random() % 4 == 0) {
-        return answer(EINTR);
+        ++disturbed;
+        return EINTR;
       }
       if (nbytes > 1 && next_random() % 2 == 0) {
         ++disturbed;
@@ -57,9 +59,36 @@ extern "C" ssize_t pread64(int fd, void* out, size_t nbytes, off_t offset) {
       break;
     case Fault::kIoError:
       if (next_random() % 4 == 0) {
-        return answer(EIO);
+        ++disturbed;
+        return EIO;
       }
       break;
   }
+  return 0;
+}
+
+}  // namespace
+
+extern "C" ssize_t pread64(int fd, void* out, size_t nbytes, off_t offset) {
+  if (const int error = disturb(nbytes)) {
+    errno = error;
+    return -1;
+  }
   return syscall(SYS_pread64, fd, out, nbytes, offset);
+}
+
+extern "C" ssize_t preadv64(int fd, const iovec* parts, int count, off_t offset) {
+  size_t nbytes = 0;
+  for (int i = 0; i < count; ++i) {
+    nbytes += parts[i].iov_len;
+  }
+  const size_t all = nbytes;
+  if (const int error = disturb(nbytes)) {
+    errno = error;
+    return -1;
+  }
+  // Short: what the first part takes.
+  return nbytes < all ? syscall(SYS_pread64, fd, parts[0].iov_base,
+                                std::min(nbytes, parts[0].iov_len), offset)
+                      : syscall(SYS_preadv, fd, parts, count, offset, 0L);
 }

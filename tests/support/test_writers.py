@@ -1,5 +1,6 @@
 """The writers write what the reference implementations wrote into tests/data."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -71,6 +72,13 @@ class Writers(unittest.TestCase):
         writers.write_tfrecord(self.folder / "a", rows)
         writers.write_tfrecord(self.folder / "b", list(rows))
         self.assertEqual((self.folder / "a").read_bytes(), (self.folder / "b").read_bytes())
+
+    def test_kaldi(self):
+        truth = np.load(DATA / "kaldi/tables/mat_f32.truth.npz")
+        keys = json.loads(str(truth["keys"]))
+        writers.write_kaldi(self.folder / "a",
+                            {key: truth[f"a{i:05d}"] for i, key in enumerate(keys)})
+        self.same("a.ark", "kaldi/tables/mat_f32.ark")
 
     def test_the_example_data(self):
         examples = DATA.parents[1] / "examples"

@@ -5,6 +5,7 @@ the bytes that the reference implementations write.
 """
 
 import itertools
+import os
 import struct
 import zlib
 
@@ -110,3 +111,16 @@ def write_tfrecord(path, records):
             while batch := list(itertools.islice(group, 4096)):
                 for row, crc in zip(batch, masked(crc32c_rows(np.array(batch)))):
                     out.write(head + row.tobytes() + crc.tobytes())
+
+
+def write_kaldi(path, matrices):
+    """A binary Kaldi table of float32 matrices by key, in order: PATH.ark and PATH.scp."""
+    offset = 0
+    with open(f"{path}.ark", "wb") as ark, open(f"{path}.scp", "wb") as scp:
+        for key, matrix in matrices.items():
+            key = os.fsencode(key)
+            rows, cols = matrix.shape
+            offset += ark.write(key + b" ")
+            scp.write(b"%s %s.ark:%d\n" % (key, os.fsencode(path), offset))
+            offset += ark.write(b"\0BFM " + struct.pack("<bibi", 4, rows, 4, cols)
+                                + matrix.astype("<f4").tobytes())
