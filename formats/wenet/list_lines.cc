@@ -118,8 +118,8 @@ std::string local_path(const ByteSource& list, const ListLine& line, std::string
 
 Error unopened_error(const ByteSource& list, std::uint32_t line, const Error& error) {
   const char* hint = error.kind() == ErrorKind::kNotFound
-                         ? "; relative paths begin at --base-dir, the working directory or the "
-                           "list's folder"
+                         ? "; relative paths are looked for in the working directory, "
+                           "the list's folder and --base-dir"
                          : "";
   const Error placed = list_error(list, line, std::string(error.what()) + hint);
   return {error.kind(), placed.what(), error.to_errno()};
