@@ -1,39 +1,27 @@
 #!/bin/bash
 #
-# Runs one fuzz target under libFuzzer, with the address and undefined behaviour sanitizers.
+# Fuzzes one parser with clang's libFuzzer, address and undefined-behaviour sanitizers on.
 #
-# usage: scripts/fuzz.sh TARGET SECONDS [SEED_FOLDER...]
+# usage: scripts/fuzz.sh TARGET [SECONDS]     TARGET: a file of tests/fuzz without its .cc
 #
-# TARGET is a file of tests/fuzz without .cc. Seeds: tests/fuzz/corpus/TARGET and the folders named.
-# What it finds is left in the current directory (crash-*, timeout-*, oom-*): give it a name that
-# says what is wrong with it and put it into tests/fuzz/corpus/TARGET. Needs clang.
+# New inputs are kept in build-fuzz/corpus/TARGET; a find is written to build-fuzz and printed. Give
+# it a name, put it into tests/data and a test beside it.
 
 set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${1:?usage: scripts/fuzz.sh TARGET [SECONDS]}
+seconds=${2:-120}
 
-if [ $# -lt 2 ]; then
-  sed -n '3,9s/^# \{0,1\}//p' "$0" >&2
-  exit 2
-fi
-root=$(cd "$(dirname "$0")/.." && pwd)
-target=$1
-seconds=$2
-shift 2
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/found"
-seeds=("$@")
-if [ -d "$root/tests/fuzz/corpus/$target" ]; then
-  seeds+=("$root/tests/fuzz/corpus/$target")
-fi
-
-CXX=clang++ meson setup "$work/build" "$root" -Dtests=false -Dbuildtype=debugoptimized \
-  -Dcpp_args=-fsanitize=address,undefined,fuzzer-no-link \
-  -Dcpp_link_args=-fsanitize=address,undefined >/dev/null
-libraries=(formats/libarchives.a formats/libpayloads.a formats/librecords.a formats/libbytes.a)
-ninja -C "$work/build" "${libraries[@]}" >/dev/null
-clang++ -std=c++20 -g -O1 -fsanitize=address,undefined,fuzzer -DNPYFS_LIBFUZZER -I"$root" \
-  "$root/tests/fuzz/$target.cc" "${libraries[@]/#/$work/build/}" \
-  -lfmt -lisal -lroaring -lz -lzstd -llzma -lbz2 -o "$work/$target"
-"$work/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=1024 -max_len=65536 \
-  "$work/found" "${seeds[@]}"
+declare -A seeds=([tar_index]=tar [unpack]=tar/comp)
+mkdir -p "build-fuzz/corpus/$target"
+clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -I. \
+  "tests/fuzz/$target.cc" formats/archives/*.cc formats/payloads/*.cc formats/extents.cc \
+  formats/format.cc formats/bytes/*.cc -lfmt -lroaring -lisal -lz -lzstd -llzma -lbz2 \
+  -o "build-fuzz/$target"
+# Seeds without what is expected of them.
+find "tests/data/${seeds[$target]:-$target}" -type f ! -name '*.npy' ! -name '*.json' -print0 |
+  while IFS= read -r -d '' file; do
+    cp "$file" "build-fuzz/corpus/$target/$(sha1sum <"$file" | cut -c1-16)"
+  done
+exec "build-fuzz/$target" -max_total_time="$seconds" -max_len=65536 -rss_limit_mb=2048 -timeout=20 \
+  -artifact_prefix=build-fuzz/ "build-fuzz/corpus/$target"

@@ -5,9 +5,12 @@
 
 #include "formats/archives/tar_index.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
 #include "formats/archives/tar_table.h"
 #include "formats/extents.h"
-#include "tests/fuzz/fuzz.h"
 
 namespace {
 
@@ -45,9 +48,11 @@ void index_once(std::span<const std::byte> bytes, npyfs::TarGrouping grouping, b
 
 }  // namespace
 
-FUZZ_TARGET(tar_index) {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
   for (const auto grouping : {npyfs::TarGrouping::kWebDataset, npyfs::TarGrouping::kWenet}) {
     index_once(bytes, grouping, false);
     index_once(bytes, grouping, true);
   }
+  return 0;
 }
