@@ -104,7 +104,7 @@ std::uint64_t frame_at(double seconds, std::uint32_t rate_hz) {
 struct RawIndex {
   StringList keys;
   std::vector<SourcePtr> files;      // of each record
-  std::shared_ptr<WavPieces> waves;  // null: not all files are WAV
+  std::shared_ptr<WavPieces> waves;  // null: no record is cut
   std::vector<bool> is_cut;
   SourcePtr texts;  // in memory, one behind the other
   ExtentColumn text_places;
@@ -204,25 +204,14 @@ class RawReader {
       : list_(list),
         context_(context),
         files_(folder, context),
-        index_(std::make_shared<RawIndex>()),
-        waves_(std::make_shared<WavPieces>()) {}
+        index_(std::make_shared<RawIndex>()) {}
 
   std::shared_ptr<const RecordTable> run() {
     for_each_line(*list_, [&](const ListLine& line) { take(line); });
-    say_findings();
-    if (all_wav_) {
-      waves_->damage.shrink();
-      if (!rates_differ_) {
-        waves_->rate_hz = rate_hz_;
-      }
-      index_->waves = waves_;
-    } else if (first_cut_ != 0) {
-      throw list_error(
-          *list_, first_cut_,
-          "it cuts a file by 'start' and 'end', and not all files of the list are WAV, "
-          "expected WAV for pieces; convert the files",
-          ErrorKind::kUnsupported);
+    if (first_cut_ != 0) {
+      cut_waves();
     }
+    say_findings();
     index_->keys.shrink();
     index_->text_places.shrink();
     const auto text = std::as_bytes(std::span(text_));
@@ -244,17 +233,14 @@ class RawReader {
     if (file == nullptr) {
       return;
     }
-    const std::uint64_t record = index_->keys.size();
     index_->keys.append(utterance.key);
     index_->files.push_back(*file);
     index_->is_cut.push_back(utterance.cut.has_value());
+    cuts_.push_back(utterance.cut.value_or(Cut{}));
     index_->text_places.append(text_.size(), utterance.text.size());
     text_ += utterance.text;
     first_cut_ = first_cut_ == 0 && utterance.cut ? line.number : first_cut_;
     note_extension(utterance.wav);
-    if (all_wav_) {
-      take_wave(record, **file, utterance);
-    }
   }
 
   // Null where the line is left out.
@@ -285,36 +271,57 @@ class RawReader {
     }
   }
 
-  void take_wave(std::uint64_t record, const ByteSource& file, const Utterance& utterance) {
-    WavPiece piece;
-    try {
-      if (&file != header_of_) {
-        WindowReader window(file);
-        std::byte head[12] = {};
-        const std::size_t n = std::min<std::uint64_t>(sizeof head, file.nbytes());
-        file.read_at(0, std::span(head).first(n));
-        if (!is_wav(std::span<const std::byte>(head).first(n)) &&
-            !utterance.wav.ends_with(".wav")) {
-          all_wav_ = false;
-          return;
+  // Headers are read only where a piece depends on them: whole files are understood like any
+  // payload.
+  void cut_waves() {
+    auto waves = std::make_shared<WavPieces>();
+    for (std::uint64_t record = 0; record < index_->files.size(); ++record) {
+      WavPiece piece;
+      try {
+        piece = cut_wave(record);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kCorrupt) {
+          throw;
         }
-        header_of_ = nullptr;
-        header_ = parse_wav(file, window, 0, file.nbytes());
-        header_of_ = &file;
-        note_header(file);
+        waves->damage.add(record, [&] { return Damage{error, std::nullopt}; });
       }
-      const auto [first, last] = utterance.cut
-                                     ? std::pair(frame_at(utterance.cut->start, header_.rate_hz),
-                                                 frame_at(utterance.cut->end, header_.rate_hz))
-                                     : std::pair(std::uint64_t{0}, header_.frames);
-      piece = cut_wav(file, header_, first, last);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kUnsupported) {
-        throw;
-      }
-      waves_->damage.add(record, [&] { return Damage{error, std::nullopt}; });
+      waves->pieces.push_back(piece);
     }
-    waves_->pieces.push_back(piece);
+    waves->damage.shrink();
+    if (!rates_differ_) {
+      waves->rate_hz = rate_hz_;
+    }
+    index_->waves = std::move(waves);
+  }
+
+  WavPiece cut_wave(std::uint64_t record) {
+    const ByteSource& file = *index_->files[record];
+    if (&file != header_of_) {
+      header_of_ = nullptr;
+      header_ = read_header(file);
+      header_of_ = &file;
+      note_header(file);
+    }
+    if (!index_->is_cut[record]) {
+      return cut_wav(file, header_, 0, header_.frames);
+    }
+    return cut_wav(file, header_, frame_at(cuts_[record].start, header_.rate_hz),
+                   frame_at(cuts_[record].end, header_.rate_hz));
+  }
+
+  WavHeader read_header(const ByteSource& file) const {
+    std::byte head[12] = {};
+    const std::size_t n = std::min<std::uint64_t>(sizeof head, file.nbytes());
+    file.read_at(0, std::span(head).first(n));
+    if (!is_wav(std::span<const std::byte>(head).first(n)) && !file.name().ends_with(".wav")) {
+      throw list_error(*list_, first_cut_,
+                       fmt::format("'start' and 'end' cut WAV only, expected every file of such a "
+                                   "list to be one, {} is none; convert it",
+                                   printable(file.name())),
+                       ErrorKind::kUnsupported);
+    }
+    WindowReader window(file);
+    return parse_wav(file, window, 0, file.nbytes());
   }
 
   void note_header(const ByteSource& file) {
@@ -346,11 +353,10 @@ class RawReader {
   OpenContext& context_;
   NamedFiles files_;
   std::shared_ptr<RawIndex> index_;
-  std::shared_ptr<WavPieces> waves_;
   std::string text_;
-  std::string extension_;  // of all files, or empty
-  bool all_wav_ = true;
+  std::string extension_;        // of all files, or empty
   std::uint32_t first_cut_ = 0;  // line
+  std::vector<Cut> cuts_;        // of each record
   // Of the file of the line before: many lines cut pieces of one.
   const ByteSource* header_of_ = nullptr;
   WavHeader header_;

@@ -85,7 +85,10 @@ TEST_F(WenetList, ALineOfRawModeNeedsKeyAndWave) {
 }
 
 TEST_F(WenetList, PiecesAreCutAtWholeFramesAndAtTheEnd) {
-  const auto whole = open(R"({"key": "a", "wav": "mono.wav", "txt": "t"})").table;
+  const auto uncut = open(R"({"key": "a", "wav": "mono.wav", "txt": "t"})").table;
+  EXPECT_EQ(uncut->fields()[0].typed, nullptr);  // understood like any payload
+  EXPECT_EQ(uncut->fields()[0].extension, "wav");
+  const auto whole = open(R"({"key": "a", "wav": "mono.wav", "start": 0, "end": 9})").table;
   Item item;
   whole->fields()[0].typed->inspect(0, item);
   const std::uint64_t frames = item.shape[0];
@@ -124,7 +127,7 @@ TEST_F(WenetList, ADamagedWaveIsOneRecordsDamage) {
   const auto opened = open(
       "{\"key\": \"a\", \"wav\": \"mono.wav\"}\n"
       "{\"key\": \"b\", \"wav\": \"bad.wav\"}\n"
-      "{\"key\": \"c\", \"wav\": \"mono.wav\"}\n");
+      "{\"key\": \"c\", \"wav\": \"mono.wav\", \"start\": 0, \"end\": 1}\n");
   EXPECT_EQ(opened.table->damage(0), nullptr);
   ASSERT_NE(opened.table->damage(1), nullptr);
   EXPECT_THAT(opened.table->damage(1)->error.what(), HasSubstr("bad.wav"));
