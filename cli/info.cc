@@ -55,9 +55,12 @@ std::string storage_text(const NamedArray& named) {
 }
 
 Row row_of(const NamedArray& named) {
-  return {printable(named.name) + ".npy",   named.array->dtype().text(),
-          shape_text(named.array->shape()), std::to_string(named.array->nbytes()),
-          storage_text(named),              named.format,
+  return {printable(named.name) + ".npy",
+          named.array->dtype().text(),
+          shape_text(named.array->shape()),
+          std::to_string(named.array->nbytes()),
+          storage_text(named),
+          named.format,
           sources_text(named.sources)};
 }
 

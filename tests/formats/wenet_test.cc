@@ -65,6 +65,10 @@ TEST_F(WenetList, PermissiveLeavesOutWhatCannotBeOpened) {
   const auto opened = open("c.tar\na.tar\n", context);
   EXPECT_THAT(read_records(*opened.table), ElementsAre("one"));
   EXPECT_THAT(opened.warnings, ElementsAre(HasSubstr("c.tar")));
+  write_file(folder_ / "bad.tar", "none");
+  EXPECT_THAT(read_records(*open("a.tar\nbad.tar\nb.tar\n", context).table),
+              ElementsAre("one", "two"));
+  EXPECT_THROW(open("bad.tar\n", context), Error);
   const auto raw = open(R"({"key": "a", "wav": "no.wav", "txt": ""}
 {"key": "b", "wav": "mono.wav", "txt": "B"})",
                         context);
