@@ -44,14 +44,17 @@ std::string sources_text(const std::vector<SourcePtr>& sources) {
   return sources.size() == 1 ? first : fmt::format("{} and {} more", first, sources.size() - 1);
 }
 
-// "mapped", "decoded (gzip, a random read inflates up to 1024 KiB)".
+// "mapped", "decoded"; of what lies in a compressed file "gzip, a random read inflates up to 1
+// MiB".
 std::string storage_text(const NamedArray& named) {
+  const std::string storage = named.array->storage();
   for (const SourcePtr& source : named.sources) {
-    if (const std::string access = source->access(); !access.empty()) {
-      return fmt::format("{} ({})", named.array->storage(), access);
+    const std::string access = source->access();
+    if (!access.empty() && storage != "computed") {
+      return storage == "mapped" ? access : fmt::format("{} ({})", storage, access);
     }
   }
-  return named.array->storage();
+  return storage;
 }
 
 Row row_of(const NamedArray& named) {
