@@ -128,9 +128,8 @@ struct Field {
   // A further part of the table's main field, named x_<part>: joined together with it.
   bool companion = false;
 
-  // Where the name depends on which other fields there are (of tar shards the first of npy, wav,
-  // jpg
-  // ... is x): see settle_bids.
+  // Where the name depends on which other fields there are (of tar shards the first of npy, wav and
+  // so on is x): see settle_bids.
   struct Bid {
     std::string name;       // that it bids for
     int place = 0;          // the least of those who bid gets it
@@ -139,8 +138,7 @@ struct Field {
   std::optional<Bid> bid;
 };
 
-// Gives every field with a bid its name. To be repeated when fields of several tables come
-// together.
+// Gives every field with a bid its name. To be repeated where fields of several tables meet.
 void settle_bids(std::vector<Field>& fields);
 
 // Files below records/: the stored bytes of each record, or of each of its parts.
