@@ -187,7 +187,8 @@ struct OpenContext {
   std::shared_ptr<Spool> spool;
   // Whether the user has been told what reading shards costs that cannot be kept.
   std::shared_ptr<bool> told_cost = std::make_shared<bool>(false);
-  // Where relative paths that a data file names are looked for last; empty: --base-dir was not given.
+  // Where relative paths that a data file names are looked for last; empty: --base-dir was not
+  // given.
   std::string base_dir;
   // Commands in data files may be run.
   bool allow_pipes = false;
