@@ -24,6 +24,7 @@ struct CommandLine {
   std::string base_dir;
   bool allow_pipes = false;
   bool allow_outside = false;
+  std::string cache_dir;                      // empty: decoded shards are kept in memory only
   std::optional<std::uint64_t> cache_nbytes;  // nothing: by the machine's memory
 
   // mount

@@ -44,10 +44,26 @@ std::string sources_text(const std::vector<SourcePtr>& sources) {
   return sources.size() == 1 ? first : fmt::format("{} and {} more", first, sources.size() - 1);
 }
 
+// "mapped", "decoded"; of what lies in a compressed file "gzip, a random read inflates up to 1
+// MiB".
+std::string storage_text(const NamedArray& named) {
+  const std::string storage = named.array->storage();
+  for (const SourcePtr& source : named.sources) {
+    const std::string access = source->access();
+    if (!access.empty() && storage != "computed") {
+      return storage == "mapped" ? access : fmt::format("{} ({})", storage, access);
+    }
+  }
+  return storage;
+}
+
 Row row_of(const NamedArray& named) {
-  return {printable(named.name) + ".npy",   named.array->dtype().text(),
-          shape_text(named.array->shape()), std::to_string(named.array->nbytes()),
-          named.array->storage(),           named.format,
+  return {printable(named.name) + ".npy",
+          named.array->dtype().text(),
+          shape_text(named.array->shape()),
+          std::to_string(named.array->nbytes()),
+          storage_text(named),
+          named.format,
           sources_text(named.sources)};
 }
 
@@ -90,7 +106,7 @@ Value array_value(const NamedArray& named) {
   array.push_back({"shape", Value{std::move(shape)}});
   array.push_back({"records", Value{named.records}});
   array.push_back({"nbytes", Value{named.array->nbytes()}});
-  array.push_back({"storage", Value{named.array->storage()}});
+  array.push_back({"storage", Value{storage_text(named)}});
   array.push_back({"format", Value{named.format}});
   array.push_back({"sources", Value{std::move(sources)}});
   if (!named.attributes.empty()) {

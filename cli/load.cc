@@ -12,6 +12,7 @@
 
 #include "cli/sources.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/spool.h"
 
 namespace npyfs {
 
@@ -57,6 +58,10 @@ Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCa
   context.class_names = command_line.dataset.class_names;
   context.warn = warn;
   context.cache = &cache;
+  context.cache_nbytes = command_line.cache_nbytes.value_or(default_cache_nbytes());
+  if (!command_line.cache_dir.empty()) {
+    context.spool = Spool::create(command_line.cache_dir);
+  }
   context.base_dir = command_line.base_dir;
   context.allow_pipes = command_line.allow_pipes;
   const auto& mount_options = command_line.fuse_options;

@@ -32,7 +32,7 @@ constexpr unsigned kMostThreads = 1024;
 constexpr std::uint64_t kMostRanks = 1'000'000;
 constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
-const std::array<OptionRow, 26> kRows = {{
+const std::array<OptionRow, 27> kRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
      "stack, concat, pad or bytes (default: stack if\nall items have one shape, else concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -132,6 +132,11 @@ const std::array<OptionRow, 26> kRows = {{
      "most 4G)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        line.cache_nbytes = parse_nbytes(option, text);
+     }},
+    {Place::kDataset, "cache-dir", "DIR", nullptr,
+     "keeps decoded shards in a file without a name in DIR\n(default: in memory)",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
+       line.cache_dir = text;
      }},
     {Place::kMount, "header-align", "BYTES", nullptr,
      "data of every .npy begins at a multiple (default: 64)",

@@ -25,6 +25,8 @@
 
 namespace npyfs {
 
+class Spool;
+
 // Bytes in a source. The source belongs to whoever handed the extent out.
 struct Extent {
   const ByteSource* source = nullptr;
@@ -132,7 +134,19 @@ struct Field {
   bool companion = false;
   // Payloads without an extension may be pickles, if that is what they look like.
   bool maybe_pickled = false;
+
+  // Where the name depends on which other fields there are (of tar shards the first of npy, wav and
+  // so on is x): see settle_bids.
+  struct Bid {
+    std::string name;       // that it bids for
+    int place = 0;          // the least of those who bid gets it
+    std::string otherwise;  // its name if it does not
+  };
+  std::optional<Bid> bid;
 };
+
+// Gives every field with a bid its name. To be repeated where fields of several tables meet.
+void settle_bids(std::vector<Field>& fields);
 
 // Files below records/: the stored bytes of each record, or of each of its parts.
 struct StoredUnit {
@@ -174,7 +188,14 @@ struct OpenContext {
   // One line to the user; `text` has its place in it.
   std::function<void(const std::string& text)> warn;
   ChunkCache* cache = nullptr;
-  // Where relative paths that a data file names are looked for last; empty: --base-dir was not given.
+  // What the cache holds at most.
+  std::uint64_t cache_nbytes = 0;
+  // Where decoded shards are kept; null: nowhere.
+  std::shared_ptr<Spool> spool;
+  // Whether the user has been told what reading shards costs that cannot be kept.
+  std::shared_ptr<bool> told_cost = std::make_shared<bool>(false);
+  // Where relative paths that a data file names are looked for last; empty: --base-dir was not
+  // given.
   std::string base_dir;
   // Commands in data files may be run.
   bool allow_pipes = false;

@@ -12,7 +12,9 @@
 #include "formats/kaldi/kaldi.h"
 #include "formats/npy/npy.h"
 #include "formats/recordio/recordio.h"
+#include "formats/tar/tar.h"
 #include "formats/tfrecord/tfrecord.h"
+#include "formats/wenet/wenet.h"
 #include "formats/zarr/zarr.h"
 
 namespace npyfs {
@@ -69,8 +71,8 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 9> rows = {kRecordio, kTfrecord, kKaldi, kDas,     kZarr,
-                                             kNpy,      kArk,      kScp,   kFfrecord};
+  static const std::array<Format, 11> rows = {kTar,  kWenet, kRecordio, kTfrecord, kKaldi,   kDas,
+                                              kZarr, kNpy,   kArk,      kScp,      kFfrecord};
   return rows;
 }
 

@@ -3,8 +3,8 @@
 
 A file may include its own floor and those below it:
 
-    formats/bytes, formats/format.h, formats/payloads, formats/<name>, formats/registry,
-    formats/arrays, fs, cli
+    formats/bytes, formats/format.h, formats/payloads, formats/archives, formats/<name>,
+    formats/registry, formats/arrays, fs, cli
 
 (what lies in formats/ itself is on the floor of format.h, but for the registry). One format does not include another. FUSE, threads and locks are known in fs/ only.
 """
@@ -15,8 +15,8 @@ import sys
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
 ROOMS = ("formats", "fs", "cli")
-FLOORS = ("formats/bytes", "formats/format.h", "formats/payloads", "formats/<name>",
-          "formats/registry", "formats/arrays", "fs", "cli")
+FLOORS = ("formats/bytes", "formats/format.h", "formats/payloads", "formats/archives",
+          "formats/<name>", "formats/registry", "formats/arrays", "fs", "cli")
 FUSE = re.compile(r"fuse3?[/_.]")
 THREADS = {"atomic", "barrier", "condition_variable", "future", "latch", "mutex", "pthread.h",
            "semaphore", "shared_mutex", "stop_token", "thread"}
@@ -33,7 +33,7 @@ def floor_of(path):
         return None
     if len(parts) == 2:
         return "formats/registry" if parts[1].startswith("registry.") else "formats/format.h"
-    if parts[1] in ("bytes", "payloads", "arrays"):
+    if parts[1] in ("bytes", "payloads", "archives", "arrays"):
         return f"formats/{parts[1]}"
     return "formats/<name>"
 

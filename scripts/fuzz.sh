@@ -12,11 +12,11 @@ cd "$(dirname "$0")/.."
 target=${1:?usage: scripts/fuzz.sh TARGET [SECONDS]}
 seconds=${2:-120}
 
-declare -A seeds=([pickle]=payloads/pickles [wav]=payloads/wav [image]=payloads/images
+declare -A seeds=([tar_index]=tar [unpack]=tar/comp [pickle]=payloads/pickles [wav]=payloads/wav [image]=payloads/images
   [codecs]=zarr/v2_codecs.zarr [zarr_metadata]=zarr [zarr_shard]=zarr/v3_sharded.zarr)
 mkdir -p "build-fuzz/corpus/$target"
 clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -I. \
-  "tests/fuzz/$target.cc" formats/payloads/*.cc formats/extents.cc formats/format.cc \
+  "tests/fuzz/$target.cc" formats/archives/*.cc formats/payloads/*.cc formats/extents.cc formats/format.cc \
   formats/chunk_grid.cc formats/zarr/*.cc formats/bytes/*.cc formats/bytes/codecs/*.cc \
   -lfmt -lroaring -lisal -lz -ljpeg -lpng -lwebp -lsndfile -lblosc -lbz2 -ldeflate -llz4 -llzma \
   -lzstd \

@@ -11,7 +11,7 @@ build_packages=(
   python3 python3-numpy  # demo.sh reads the mount with it
 )
 test_packages=(
-  libgtest-dev libgmock-dev
+  libgtest-dev libgmock-dev libarchive-dev
   attr mount clang clang-format clang-tidy
 )
 

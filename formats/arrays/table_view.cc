@@ -254,12 +254,13 @@ class ConcatTable : public RecordTable {
         continue;
       }
       for (const Field& field : tables_[i]->fields()) {
-        fields.add(field.name, i, field);
+        fields.add(field.bid ? field.bid->otherwise : field.name, i, field);
       }
     }
     for (const auto& [name, found] : fields.entries) {
       fields_.push_back(merge_field(name, found));
     }
+    settle_bids(fields_);
   }
 
   Field merge_field(const std::string& name, const Found<Field>& found) const {
@@ -275,8 +276,12 @@ class ConcatTable : public RecordTable {
       merged.time_series |= field->time_series;
       merged.sparse |= field->sparse;
       merged.maybe_pickled |= field->maybe_pickled;
-      if (merged.extension.empty()) {
+      // Where they differ the bytes must tell.
+      if (field == found.front().second) {
         merged.extension = field->extension;
+        merged.bid = field->bid;
+      } else if (merged.extension != field->extension) {
+        merged.extension.clear();
       }
     }
     if (no_bytes_in != nullptr && no_type_in != nullptr) {

@@ -45,6 +45,9 @@ class ByteSource {
   virtual void check_unchanged() const {}
   // Whether check_unchanged() has ever thrown.
   virtual bool changed() const { return false; }
+  // What a read at a random place costs, where it is not just that many bytes read from a file; else
+  // empty. For `npyfs info`.
+  virtual std::string access() const { return {}; }
 
  protected:
   ByteSource(std::string name, std::uint64_t nbytes, std::int64_t mtime_ns)

@@ -22,12 +22,14 @@ void Block::require_good(ByteRange range) const {
 }
 
 CachedSource::CachedSource(SourcePtr base, std::uint64_t nbytes, std::uint64_t chunk_nbytes,
-                           std::unique_ptr<const ChunkSource> chunks, ChunkCache& cache)
+                           std::unique_ptr<const ChunkSource> chunks, ChunkCache& cache,
+                           std::string access)
     : ByteSource(base->name(), nbytes, base->mtime_ns()),
       base_(std::move(base)),
       chunk_nbytes_(chunk_nbytes),
       chunks_(std::move(chunks)),
-      cache_(cache) {}
+      cache_(cache),
+      access_(std::move(access)) {}
 
 void CachedSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {

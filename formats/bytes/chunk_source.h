@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "formats/bytes/byte_range.h"
@@ -76,12 +77,14 @@ class ChunkCache {
 class CachedSource : public ByteSource {
  public:
   // `base` is what the chunks are decoded from: its identity is this source's. `cache` must outlive
-  // this source.
+  // this source. `access` is what access() says.
   CachedSource(SourcePtr base, std::uint64_t nbytes, std::uint64_t chunk_nbytes,
-               std::unique_ptr<const ChunkSource> chunks, ChunkCache& cache);
+               std::unique_ptr<const ChunkSource> chunks, ChunkCache& cache,
+               std::string access = {});
 
   void check_unchanged() const override { base_->check_unchanged(); }
   bool changed() const override { return base_->changed(); }
+  std::string access() const override { return access_; }
 
  private:
   void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
@@ -90,6 +93,7 @@ class CachedSource : public ByteSource {
   std::uint64_t chunk_nbytes_;
   std::unique_ptr<const ChunkSource> chunks_;
   ChunkCache& cache_;
+  std::string access_;
 };
 
 }  // namespace npyfs

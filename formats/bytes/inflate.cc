@@ -140,6 +140,7 @@ class Scanner {
         most_nbytes_(most_nbytes),
         budget_nbytes_per_gib_(options.budget_nbytes_per_gib),
         budget_nbytes_(options.budget_nbytes),
+        sink_(options.sink),
         inflater_(base, window_bits),
         output_(kOutputNbytes) {
     scan_.span_nbytes = options.span_nbytes;
@@ -164,6 +165,9 @@ class Scanner {
       scan_.nbytes += produced;
       if (window_bits_ == kRaw) {
         scan_.crc = crc32(std::span(output_).first(produced), scan_.crc);
+      }
+      if (sink_) {
+        sink_(std::span<const std::byte>(output_).first(produced));
       }
       keep_points();
       if (scan_.nbytes > most_nbytes_) {
@@ -312,6 +316,7 @@ class Scanner {
   std::uint64_t most_nbytes_;
   std::uint64_t budget_nbytes_per_gib_;
   std::uint64_t budget_nbytes_;
+  const std::function<void(std::span<const std::byte>)>& sink_;
   Inflater inflater_;
   std::vector<std::byte> output_;
   Scan scan_;
@@ -422,9 +427,13 @@ SourcePtr make_source(SourcePtr base, int window_bits, Scan scan, ChunkCache& ca
   const std::uint64_t nbytes = scan.nbytes;
   const std::uint64_t chunk_nbytes =
       chunk_nbytes_of(options.span_nbytes, scan.span_nbytes, options.chunk_nbytes);
+  // A chunk, and what lies between the point before it and the chunk.
+  const char* name = window_bits == kGzip ? "gzip" : (window_bits == kRaw ? "deflate" : "zlib");
+  std::string access = fmt::format("{}, a random read inflates up to {} KiB", name,
+                                   (std::min(scan.span_nbytes, nbytes) + 1023) / 1024);
   auto chunks = std::make_unique<InflatedChunks>(base, window_bits, chunk_nbytes, std::move(scan));
   return std::make_shared<CachedSource>(std::move(base), nbytes, chunk_nbytes, std::move(chunks),
-                                        cache);
+                                        cache, std::move(access));
 }
 
 std::optional<int> window_bits_of(const ByteSource& base) {

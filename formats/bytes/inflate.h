@@ -40,6 +40,8 @@ struct InflateOptions {
   // though the stream's checksum cannot vouch for it; else only the gzip members before.
   bool content_is_checked = false;
   std::function<void(const std::string& text)> warn;
+  // Gets all decoded bytes once, in order, while the stream is opened.
+  std::function<void(std::span<const std::byte> bytes)> sink;
   // Decoded bytes from one access point to the next. Doubles, dropping every other point, whenever
   // the points would need more memory than `budget_nbytes_per_gib` for each GiB decoded, or than
   // `budget_nbytes`. A whole window (32 KiB, deflated at most 33) every 8 MiB is within the budget:

@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "formats/bytes/line_reader.h"
-#include "formats/kaldi/files.h"
+#include "formats/named_files.h"
 #include "formats/kaldi/location.h"
 #include "formats/kaldi/pipe.h"
 

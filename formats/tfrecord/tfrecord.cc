@@ -279,7 +279,9 @@ class Indexer {
   std::vector<Field> make_fields() {
     std::vector<Field> fields;
     if (content_ == Content::kRaw || content_ == Content::kUnknown) {
-      fields.push_back({"x", "", make_payload_column(records_), nullptr, false, false});
+      Field& field = fields.emplace_back();
+      field.name = "x";
+      field.bytes = make_payload_column(records_);
       return fields;
     }
     for (const auto& [name, rows] : features_.features()) {

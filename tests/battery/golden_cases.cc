@@ -73,9 +73,9 @@ std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> cases;
   std::set<std::string> folders;
   for (const Format& format : formats()) {
-    // Kaldi's rows share one folder.
+    // Kaldi's rows share one folder, and so do those that read tar shards.
     const std::string name = format.name;
-    folders.insert(name == "ark" || name == "scp" ? "kaldi" : name);
+    folders.insert(name == "ark" || name == "scp" ? "kaldi" : name == "wenet" ? "tar" : name);
   }
   for (const std::string& folder : folders) {
     add_cases(folder, later, cases);

@@ -12,44 +12,17 @@
 #include <random>
 
 #include "formats/bytes/error.h"
+#include "tests/support/one_chunk_cache.h"
 
 namespace npyfs {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
+using testing::OneChunkCache;
 using ByteVector = std::vector<std::byte>;
 
 constexpr int kGzip = 15 + 16;
 constexpr int kZlib = 15;
-
-// Keeps the last chunk only, so that nearly every read decodes.
-class OneChunkCache : public ChunkCache {
- public:
-  std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override {
-    if (block_ == nullptr || &chunks != chunks_ || chunk != chunk_) {
-      auto block = std::make_shared<Block>();
-      block->bytes.resize(chunks.chunk_nbytes(chunk));
-      NoContext context;
-      chunks.decode(chunk, block->bytes, context);
-      largest_nbytes_ = std::max<std::uint64_t>(largest_nbytes_, block->bytes.size());
-      block_ = block;
-      chunks_ = &chunks;
-      chunk_ = chunk;
-    }
-    return block_;
-  }
-  std::uint64_t largest_nbytes() const { return largest_nbytes_; }
-
- private:
-  class NoContext : public DecodeContext {
-    void require_intact(const RecordTable&, std::uint64_t) override {}
-    void mark_damaged(ByteRange, std::exception_ptr) override {}
-  };
-  std::shared_ptr<const Block> block_;
-  const ChunkSource* chunks_ = nullptr;
-  std::uint64_t chunk_ = 0;
-  std::uint64_t largest_nbytes_ = 0;
-};
 
 ByteVector deflated(std::span<const std::byte> bytes, int window_bits, int level = 6) {
   z_stream stream{};

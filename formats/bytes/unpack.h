@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A compressed file as a source of its decoded bytes, for any format: decoded once when it is
+// opened, which checks every checksum that it has, afterwards as little as its kind allows.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "formats/bytes/byte_source.h"
+#include "formats/bytes/chunk_source.h"
+#include "formats/bytes/packing.h"
+#include "formats/bytes/spool.h"
+
+namespace npyfs {
+
+struct UnpackOptions {
+  // Offer what lies before a damage, with a warning, instead of throwing.
+  bool permissive = false;
+  std::function<void(const std::string& text)> warn;
+  // What the cache holds at most. An eighth of it may be decoded in one go.
+  std::uint64_t cache_nbytes = 0;
+  // Where all that is decoded is kept; null: nowhere.
+  std::shared_ptr<Spool> spool;
+  // Set once the user has been told what reads without a spool cost: data sets have many shards.
+  bool* told = nullptr;
+};
+
+// The decoded bytes of `base`, whose packing is not kNone. gzip is entered at access points, zstd
+// at frames, xz at blocks, bzip2 at streams; a frame that is larger than may be decoded in one go
+// is decoded from its start for every read, which is said once. Throws kCorrupt naming file and
+// offset where the stream is cut, damaged or followed by something else, kTooLarge where it decodes
+// to more than any data does. `cache` must outlive the source.
+SourcePtr open_unpacked(SourcePtr base, ChunkCache& cache, const UnpackOptions& options);
+
+}  // namespace npyfs

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/tar/tar.h"
+
+#include "formats/archives/tar_index.h"
+#include "formats/archives/tar_table.h"
+
+namespace npyfs {
+
+namespace {
+
+bool recognises(const Location& location) {
+  return location.source != nullptr && looks_like_tar(*location.source);
+}
+
+std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& context) {
+  if (location.source == nullptr) {
+    throw file_error(ErrorKind::kUnsupported, location.path,
+                     "is a directory without tar shards, expected a shard");
+  }
+  SourcePtr source = open_tar_source(location.source, context);
+  require_tar(*source);
+  TarIndexer indexer(TarGrouping::kWebDataset, context);
+  indexer.add_shard(std::move(source));
+  return make_tar_table(indexer.finish());
+}
+
+}  // namespace
+
+const Format kTar = {"tar", {"tar", "tgz", "tbz2", "txz", "tzst"}, recognises, open};
+
+}  // namespace npyfs

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/wenet/list_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+
+#include "formats/bytes/line_reader.h"
+#include "formats/bytes/value.h"
+
+namespace npyfs {
+
+namespace {
+
+constexpr std::size_t kMostLineNbytes = std::size_t{1} << 20;
+constexpr std::size_t kHeadNbytes = 4096;
+
+std::string_view strip(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\v\f";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+// "http" of "http://host/a.tar"; empty for paths (RFC 3986, 3.1).
+std::string_view scheme_of(std::string_view path) {
+  const std::size_t colon = path.find(':');
+  if (colon == std::string_view::npos || colon == 0 ||
+      std::isalpha(static_cast<unsigned char>(path.front())) == 0) {
+    return {};
+  }
+  const std::string_view scheme = path.substr(0, colon);
+  const bool legal = std::all_of(scheme.begin(), scheme.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '+' || c == '-' || c == '.';
+  });
+  return legal ? scheme : std::string_view();
+}
+
+// The first line that is not blank, if it ends within a page.
+std::optional<std::string> first_line(const ByteSource& source) {
+  std::string head(std::min<std::uint64_t>(source.nbytes(), kHeadNbytes), '\0');
+  source.read_at(0, std::as_writable_bytes(std::span(head)));
+  for (std::size_t at = 0; at < head.size();) {
+    const std::size_t end = head.find('\n', at);
+    if (end == std::string::npos && head.size() < source.nbytes()) {
+      return std::nullopt;
+    }
+    const std::string_view line = strip(std::string_view(head).substr(at, end - at));
+    if (!line.empty()) {
+      return std::string(line);
+    }
+    at = end == std::string::npos ? head.size() : end + 1;
+  }
+  return std::nullopt;
+}
+
+bool names_shard(std::string_view line) {
+  constexpr std::array<std::string_view, 9> kEndings = {
+      ".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2", ".txz", ".tbz2", ".tzst"};
+  return line.find_first_of(" \t") == std::string_view::npos &&
+         std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return line.ends_with(ending); });
+}
+
+bool is_utterance(const std::string& line) {
+  try {
+    const Value value = parse_json(line);
+    const Dict* dict = std::get_if<Dict>(&value.v);
+    return dict != nullptr && std::any_of(dict->begin(), dict->end(), [](const DictEntry& entry) {
+             return entry.name == "wav";
+           });
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void for_each_line(const ByteSource& list, const std::function<void(const ListLine&)>& take) {
+  LineReader lines(list, kMostLineNbytes);
+  std::string_view text;
+  while (lines.next(text)) {
+    if (text.size() > kMostLineNbytes) {
+      throw corrupt_at(list.name(), lines.offset(),
+                       fmt::format("line {} is longer than {} bytes, expected a path or a JSON "
+                                   "object",
+                                   lines.number(), kMostLineNbytes));
+    }
+    if (const std::string_view stripped = strip(text); !stripped.empty()) {
+      take({stripped, lines.number()});
+    }
+  }
+}
+
+Error list_error(const ByteSource& list, std::uint32_t line, std::string_view text,
+                 ErrorKind kind) {
+  return file_error(kind, fmt::format("{} line {}", list.name(), line), text);
+}
+
+std::string local_path(const ByteSource& list, const ListLine& line, std::string_view path) {
+  const std::string_view scheme = scheme_of(path);
+  if (!scheme.empty() && scheme != "file") {
+    throw list_error(list, line.number,
+                     fmt::format("'{}' is remote or a command ({}:), expected the path of a file; "
+                                 "copy the files here and name these",
+                                 printable(path), scheme),
+                     ErrorKind::kUnsupported);
+  }
+  path.remove_prefix(path.starts_with("file://") ? std::string_view("file://").size() : 0);
+  return std::string(path);
+}
+
+Error unopened_error(const ByteSource& list, std::uint32_t line, const Error& error) {
+  const char* hint = error.kind() == ErrorKind::kNotFound
+                         ? "; relative paths are looked for in the working directory, "
+                           "the list's folder and --base-dir"
+                         : "";
+  const Error placed = list_error(list, line, std::string(error.what()) + hint);
+  return {error.kind(), placed.what(), error.to_errno()};
+}
+
+bool looks_like_list(const ByteSource& source) {
+  const auto line = first_line(source);
+  return line && (line->starts_with('{') ? is_utterance(*line) : names_shard(*line));
+}
+
+bool is_raw_list(const ByteSource& list) {
+  const auto line = first_line(list);
+  return line && line->starts_with('{');
+}
+
+}  // namespace npyfs

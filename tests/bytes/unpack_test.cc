@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/bytes/unpack.h"
+
+#include <bzlib.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <lzma.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cstring>
+#include <random>
+
+#include "formats/bytes/error.h"
+#include "tests/support/one_chunk_cache.h"
+
+namespace npyfs {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::OneChunkCache;
+using ByteVector = std::vector<std::byte>;
+
+// Deflates a little, and differs everywhere.
+ByteVector some_bytes(std::size_t nbytes, std::uint32_t seed = 1) {
+  std::mt19937 random(seed);
+  ByteVector bytes(nbytes);
+  for (std::byte& b : bytes) {
+    b = static_cast<std::byte>(random() & 15);
+  }
+  return bytes;
+}
+
+ByteVector operator+(ByteVector a, const ByteVector& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+ByteVector zstd_frame(std::span<const std::byte> bytes, bool checksum = true) {
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, checksum ? 1 : 0);
+  ByteVector out(ZSTD_compressBound(bytes.size()));
+  out.resize(ZSTD_compress2(context, out.data(), out.size(), bytes.data(), bytes.size()));
+  ZSTD_freeCCtx(context);
+  return out;
+}
+
+// The table of the seekable format: skipped like any other such frame.
+ByteVector skippable_frame(std::size_t nbytes) {
+  ByteVector frame(8 + nbytes, std::byte{0x5a});
+  const std::uint32_t head[2] = {0x184D2A5E, static_cast<std::uint32_t>(nbytes)};
+  std::memcpy(frame.data(), head, sizeof head);
+  return frame;
+}
+
+ByteVector bzip2_stream(std::span<const std::byte> bytes) {
+  ByteVector out(bytes.size() + bytes.size() / 50 + 1000);
+  auto n = static_cast<unsigned>(out.size());
+  static char nothing = 0;
+  EXPECT_EQ(
+      BZ2_bzBuffToBuffCompress(
+          reinterpret_cast<char*>(out.data()), &n,
+          bytes.empty() ? &nothing : const_cast<char*>(reinterpret_cast<const char*>(bytes.data())),
+          static_cast<unsigned>(bytes.size()), 9, 0, 0),
+      BZ_OK);
+  out.resize(n);
+  return out;
+}
+
+ByteVector xz_file(std::span<const std::byte> bytes, std::uint64_t block_nbytes) {
+  lzma_mt options{};
+  options.threads = 1;
+  options.block_size = block_nbytes;
+  options.preset = 1;
+  options.check = LZMA_CHECK_CRC64;
+  lzma_stream stream = LZMA_STREAM_INIT;
+  EXPECT_EQ(lzma_stream_encoder_mt(&stream, &options), LZMA_OK);
+  ByteVector out(bytes.size() * 2 + 100000);
+  stream.next_in = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  stream.avail_in = bytes.size();
+  stream.next_out = reinterpret_cast<std::uint8_t*>(out.data());
+  stream.avail_out = out.size();
+  while (lzma_code(&stream, LZMA_FINISH) == LZMA_OK) {
+  }
+  out.resize(stream.total_out);
+  lzma_end(&stream);
+  return out;
+}
+
+ByteVector gzip_member(std::span<const std::byte> bytes) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  ByteVector out(deflateBound(&stream, bytes.size()) + 64);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+struct Unpacked {
+  OneChunkCache cache;
+  std::vector<std::string> warnings;
+  SourcePtr source;
+
+  explicit Unpacked(const ByteVector& packed, UnpackOptions options = {}) {
+    options.warn = [this](const std::string& text) { warnings.push_back(text); };
+    source = open_unpacked(std::make_shared<MemorySource>("t.pack", packed), cache, options);
+  }
+  ByteVector read(std::uint64_t offset, std::size_t nbytes) const {
+    ByteVector out(nbytes);
+    source->read_at(offset, out);
+    return out;
+  }
+};
+
+void expect_holds(const ByteVector& packed, const ByteVector& plain) {
+  const Unpacked unpacked(packed);
+  ASSERT_EQ(unpacked.source->nbytes(), plain.size());
+  EXPECT_TRUE(unpacked.read(0, plain.size()) == plain);
+  std::mt19937 random(7);
+  for (int i = 0; i < 30 && !plain.empty(); ++i) {
+    const std::size_t offset = random() % plain.size();
+    const std::size_t n = random() % std::min<std::size_t>(plain.size() - offset, 5000);
+    ASSERT_TRUE(unpacked.read(offset, n) ==
+                ByteVector(plain.begin() + static_cast<std::ptrdiff_t>(offset),
+                           plain.begin() + static_cast<std::ptrdiff_t>(offset + n)))
+        << offset << "+" << n;
+  }
+}
+
+std::string refusal_of(const ByteVector& packed) {
+  try {
+    const Unpacked unpacked(packed);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+struct Packer {
+  const char* name;
+  std::function<ByteVector(std::span<const std::byte>)> pack;
+};
+
+const std::vector<Packer>& packers() {
+  static const std::vector<Packer> all = {
+      {"gzip", gzip_member},
+      {"zstd", [](std::span<const std::byte> b) { return zstd_frame(b); }},
+      {"xz", [](std::span<const std::byte> b) { return xz_file(b, 100'000); }},
+      {"bzip2", bzip2_stream}};
+  return all;
+}
+
+TEST(Unpack, OneStreamOfAnySize) {
+  for (const Packer& packer : packers()) {
+    SCOPED_TRACE(packer.name);
+    for (const std::size_t nbytes : {1UL, 1000UL, 300'000UL, 1'500'000UL}) {
+      const ByteVector plain = some_bytes(nbytes);
+      expect_holds(packer.pack(plain), plain);
+    }
+  }
+}
+
+TEST(Unpack, SeveralStreamsPaddedWithZeroes) {
+  for (const Packer& packer : packers()) {
+    SCOPED_TRACE(packer.name);
+    ByteVector plain;
+    ByteVector packed;
+    for (std::uint32_t i = 0; i < 7; ++i) {
+      const ByteVector part = some_bytes(i * 150'000, i);
+      plain = plain + part;
+      packed = packed + packer.pack(part);
+    }
+    expect_holds(packed, plain);
+    expect_holds(packed + ByteVector(512), plain);
+  }
+}
+
+TEST(Unpack, SkippableFramesAreSkipped) {
+  const ByteVector a = some_bytes(100'000, 1);
+  const ByteVector b = some_bytes(400'000, 2);
+  expect_holds(skippable_frame(20) + zstd_frame(a) + zstd_frame({}) + skippable_frame(0) +
+                   zstd_frame(b) + skippable_frame(33),
+               a + b);
+}
+
+TEST(Unpack, AFrameIsDecodedWithoutThoseBeforeIt) {
+  ByteVector packed;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    packed = packed + zstd_frame(some_bytes(1'000'000, i));
+  }
+  Unpacked unpacked(packed);
+  unpacked.read(7'500'000, 10);
+  EXPECT_EQ(unpacked.cache.decoded(), 1U);
+  EXPECT_EQ(unpacked.cache.largest_nbytes(), 1'000'000U);
+  EXPECT_TRUE(unpacked.warnings.empty());
+  EXPECT_THAT(unpacked.source->access(), AllOf(HasSubstr("zstd"), HasSubstr("977 KiB")));
+}
+
+TEST(Unpack, WhatAReadCostsIsSaidOnce) {
+  bool told = false;
+  UnpackOptions options;
+  options.cache_nbytes = 8 << 20;
+  options.told = &told;
+  const ByteVector packed = zstd_frame(some_bytes(3 << 20));
+  const Unpacked first(packed, options);
+  EXPECT_THAT(first.warnings,
+              ::testing::ElementsAre(AllOf(HasSubstr("t.pack"), HasSubstr("--cache-dir"),
+                                           HasSubstr("3072 KiB"), HasSubstr("1536 KiB"))));
+  const Unpacked second(packed, options);
+  EXPECT_TRUE(second.warnings.empty());
+  EXPECT_LE(second.cache.largest_nbytes(), 1U << 20);
+}
+
+TEST(Unpack, EveryTruncationIsFound) {
+  for (const Packer& packer : packers()) {
+    const ByteVector packed = packer.pack(some_bytes(2000));
+    for (std::size_t n = 6; n < packed.size(); ++n) {
+      const ByteVector cut(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(n));
+      ASSERT_THAT(refusal_of(cut), HasSubstr("t.pack at byte")) << packer.name << " " << n;
+    }
+  }
+}
+
+TEST(Unpack, NoFlippedBitGivesOtherBytes) {
+  const ByteVector plain = some_bytes(2000);
+  for (const Packer& packer : packers()) {
+    const ByteVector packed = packer.pack(plain);
+    for (std::size_t i = 4; i < packed.size(); ++i) {
+      ByteVector flipped = packed;
+      flipped[i] ^= std::byte{0x10};
+      try {
+        const Unpacked unpacked(flipped);
+        ASSERT_TRUE(unpacked.source->nbytes() == plain.size() &&
+                    unpacked.read(0, plain.size()) == plain)
+            << packer.name << " " << i;
+      } catch (const Error& error) {
+        ASSERT_THAT(error.what(), HasSubstr("t.pack")) << packer.name << " " << i;
+      }
+    }
+  }
+}
+
+TEST(Unpack, WhatFollowsTheStreamIsNoData) {
+  for (const Packer& packer : packers()) {
+    const ByteVector plain = some_bytes(1000);
+    EXPECT_NE(refusal_of(packer.pack(plain) + ByteVector(40, std::byte{'x'})), "") << packer.name;
+  }
+}
+
+TEST(Unpack, PermissiveOffersTheFramesBeforeADamage) {
+  const ByteVector a = some_bytes(500'000, 1);
+  const ByteVector b = some_bytes(500'000, 2);
+  for (const Packer& packer : packers()) {
+    ByteVector packed = packer.pack(a);
+    ByteVector damaged = packer.pack(b);
+    damaged[damaged.size() / 2] ^= std::byte{0x10};
+    UnpackOptions options;
+    options.permissive = true;
+    const Unpacked unpacked(packed + damaged, options);
+    EXPECT_GE(unpacked.source->nbytes(), a.size()) << packer.name;
+    EXPECT_LT(unpacked.source->nbytes(), a.size() + b.size()) << packer.name;
+    EXPECT_TRUE(unpacked.read(0, a.size()) == a) << packer.name;
+    EXPECT_EQ(unpacked.warnings.size(), 1U) << packer.name;
+  }
+}
+
+// 2 GiB of window, as zstd --ultra --long=31 asks for.
+TEST(Unpack, AFrameMayNotAskForAllMemory) {
+  const unsigned char head[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00};
+  const auto bytes = std::as_bytes(std::span(head));
+  EXPECT_THAT(refusal_of(ByteVector(bytes.begin(), bytes.end())), HasSubstr("128 MiB"));
+}
+
+TEST(UnpackHead, IsTheBeginningOfAnyPacking) {
+  const ByteVector plain = some_bytes(100'000);
+  const ByteVector begin(plain.begin(), plain.begin() + 512);
+  for (const Packer& packer : packers()) {
+    const MemorySource source("t", packer.pack(plain));
+    EXPECT_STREQ(packing_name(find_packing(source)), packer.name);
+    EXPECT_TRUE(unpack_head(source, 512) == begin) << packer.name;
+  }
+  EXPECT_TRUE(unpack_head(MemorySource("t", plain), 512).empty());
+  EXPECT_TRUE(unpack_head(MemorySource("t", {}), 512).empty());
+}
+
+}  // namespace
+}  // namespace npyfs

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WeNet's lists: what a line may say, where files are looked for, pieces of waves.
+
+#include "formats/wenet/wenet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/formats/records.h"
+#include "tests/support/read_plan.h"
+#include "tests/support/tar_writer.h"
+
+namespace npyfs::testing {
+
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using std::string_literals::operator""s;
+
+// A list in a folder with two waves and a shard.
+class WenetList : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::copy(data_path("tar/wav/s16-mono.wav"), folder_ / "mono.wav");
+    std::filesystem::copy(data_path("tar/wav/s24.wav"), folder_ / "s24.wav");
+    write_file(folder_ / "a.tar", tar_member({"k.txt", "one"}) + tar_end());
+    write_file(folder_ / "b.tar", tar_member({"k.txt", "two"}) + tar_end());
+  }
+  Opened open(const std::string& list, const OpenContext& context = {}) const {
+    write_file(folder_ / "data.list", list);
+    return open_records(kWenet, folder_ / "data.list", context);
+  }
+  std::string refusal_of(const std::string& list) const {
+    write_file(folder_ / "data.list", list);
+    return refusal(kWenet, folder_ / "data.list");
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(WenetList, ShardsAreOneAfterAnotherAndASampleEndsWithItsShard) {
+  const auto opened = open("a.tar\r\n\r\nb.tar\n  \na.tar");
+  ASSERT_EQ(opened.table->size(), 3U);
+  EXPECT_THAT(read_records(*opened.table), ElementsAre("one", "two", "one"));
+  EXPECT_EQ(opened.table->sources().back()->name(), folder_ / "data.list");
+}
+
+TEST_F(WenetList, WhatIsRemoteOrMissingIsNamedWithItsLine) {
+  EXPECT_THAT(refusal_of("a.tar\nhttp://host/b.tar\n"),
+              AllOf(HasSubstr("data.list line 2"), HasSubstr("http://host/b.tar")));
+  EXPECT_THAT(refusal_of("pipe:touch x\n"), HasSubstr("pipe:"));
+  EXPECT_THAT(refusal_of("\na.tar\nc.tar\n"),
+              AllOf(HasSubstr("data.list line 3"), HasSubstr("c.tar"), HasSubstr("--base-dir")));
+  EXPECT_THAT(refusal_of("/dev/zero\n"), AllOf(HasSubstr("/dev/zero"), HasSubstr("regular")));
+  EXPECT_THAT(refusal_of("\n\n"), HasSubstr("no line"));
+}
+
+TEST_F(WenetList, PermissiveLeavesOutWhatCannotBeOpened) {
+  OpenContext context;
+  context.permissive = true;
+  const auto opened = open("c.tar\na.tar\n", context);
+  EXPECT_THAT(read_records(*opened.table), ElementsAre("one"));
+  EXPECT_THAT(opened.warnings, ElementsAre(HasSubstr("c.tar")));
+  write_file(folder_ / "bad.tar", "none");
+  EXPECT_THAT(read_records(*open("a.tar\nbad.tar\nb.tar\n", context).table),
+              ElementsAre("one", "two"));
+  EXPECT_THROW(open("bad.tar\n", context), Error);
+  const auto raw = open(R"({"key": "a", "wav": "no.wav", "txt": ""}
+{"key": "b", "wav": "mono.wav", "txt": "B"})",
+                        context);
+  EXPECT_EQ(raw.table->size(), 1U);
+  EXPECT_EQ(raw.table->text_key(0), "b");
+}
+
+TEST_F(WenetList, ALineOfRawModeNeedsKeyAndWave) {
+  EXPECT_THAT(refusal_of("{\"key\": \"a\"}\n"), AllOf(HasSubstr("line 1"), HasSubstr("'wav'")));
+  EXPECT_THAT(refusal_of("{\"wav\": \"mono.wav\"}\n"), HasSubstr("'key' is missing"));
+  EXPECT_THAT(refusal_of("{\"key\": 3, \"wav\": \"mono.wav\"}\n"), HasSubstr("'key' is no text"));
+  EXPECT_THAT(refusal_of("{\"key\": \"a\", \"wav\": \"mono.wav\"}\n[]\n"), HasSubstr("line 2"));
+  EXPECT_THAT(refusal_of(R"({"key": "a", "wav": "mono.wav", "start": 1})"), HasSubstr("'end'"));
+  EXPECT_THAT(refusal_of(R"({"key": "a", "wav": "mono.wav", "start": 2, "end": 1})"),
+              HasSubstr("0 <= start"));
+  EXPECT_THAT(refusal_of(R"({"key": "a", "wav": "mono.wav", "start": NaN, "end": 1})"),
+              HasSubstr("0 <= start"));
+}
+
+TEST_F(WenetList, PiecesAreCutAtWholeFramesAndAtTheEnd) {
+  const auto uncut = open(R"({"key": "a", "wav": "mono.wav", "txt": "t"})").table;
+  EXPECT_EQ(uncut->fields()[0].typed, nullptr);  // understood like any payload
+  EXPECT_EQ(uncut->fields()[0].extension, "wav");
+  const auto whole = open(R"({"key": "a", "wav": "mono.wav", "start": 0, "end": 9})").table;
+  Item item;
+  whole->fields()[0].typed->inspect(0, item);
+  const std::uint64_t frames = item.shape[0];
+  ASSERT_GT(frames, 100U);
+  const auto rate = *whole->fields()[0].typed->rate_hz();
+  const auto at = [&](double frame) { return std::to_string(frame / rate); };
+  const auto cut =
+      open(R"({"key": "a", "wav": "mono.wav", "start": )" + at(10.6) + R"(, "end": )" + at(20.4) +
+           "}\n{\"key\": \"b\", \"wav\": \"mono.wav\", \"start\": 0, \"end\": 99}\n"
+           "{\"key\": \"c\", \"wav\": \"mono.wav\", \"start\": 98, \"end\": 99}\n")
+          .table;
+  const Column& x = *cut->fields()[0].typed;
+  const std::vector<std::uint64_t> lengths = {10, frames, 0};
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    x.inspect(i, item);
+    EXPECT_EQ(item.shape, (Shape{lengths[i], 1})) << i;
+  }
+  Plan plan;
+  x.plan(0, {0, 20}, plan);
+  ASSERT_EQ(plan.pieces().size(), 1U);
+  EXPECT_EQ(plan.pieces()[0].offset, 44U + 20U);
+}
+
+TEST_F(WenetList, OtherAudioIsShownWholeAndNotCut) {
+  write_file(folder_ / "a.flac", "fLaC....");
+  const auto opened = open("{\"key\": \"a\", \"wav\": \"a.flac\"}\n");
+  EXPECT_EQ(opened.table->fields()[0].typed, nullptr);
+  EXPECT_EQ(opened.table->fields()[0].extension, "flac");
+  EXPECT_THAT(read_records(*opened.table), ElementsAre("fLaC...."));
+  EXPECT_THAT(refusal_of("{\"key\": \"a\", \"wav\": \"a.flac\", \"start\": 0, \"end\": 1}\n"),
+              AllOf(HasSubstr("line 1"), HasSubstr("WAV")));
+}
+
+TEST_F(WenetList, ADamagedWaveIsOneRecordsDamage) {
+  write_file(folder_ / "bad.wav", "RIFF\4\0\0\0WAVEjunk"s);
+  const auto opened = open(
+      "{\"key\": \"a\", \"wav\": \"mono.wav\"}\n"
+      "{\"key\": \"b\", \"wav\": \"bad.wav\"}\n"
+      "{\"key\": \"c\", \"wav\": \"mono.wav\", \"start\": 0, \"end\": 1}\n");
+  EXPECT_EQ(opened.table->damage(0), nullptr);
+  ASSERT_NE(opened.table->damage(1), nullptr);
+  EXPECT_THAT(opened.table->damage(1)->error.what(), HasSubstr("bad.wav"));
+  EXPECT_EQ(opened.table->damaged_count(), 1U);
+}
+
+TEST(WenetRecognised, ByItsFirstLine) {
+  const auto looks = [](const std::string& text) {
+    return kWenet.recognises({"f", false, std::make_shared<MemorySource>("f", bytes_of(text))});
+  };
+  EXPECT_TRUE(looks("\r\nshards/a.tar\n"));
+  EXPECT_TRUE(looks("http://host/a.tar.gz\n"));
+  EXPECT_TRUE(looks("{\"key\": \"a\", \"wav\": \"b\"}\n"));
+  EXPECT_FALSE(looks("utt a.tar\n"));
+  EXPECT_FALSE(looks("{\"key\": \"a\"}\n"));
+  EXPECT_FALSE(looks(""));
+  EXPECT_FALSE(looks(std::string(10000, 'a')));
+}
+
+}  // namespace
+
+}  // namespace npyfs::testing

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A cache of one chunk, for tests that want nearly every read to decode.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "formats/bytes/chunk_source.h"
+
+namespace npyfs::testing {
+
+class OneChunkCache : public ChunkCache {
+ public:
+  std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override {
+    if (block_ == nullptr || &chunks != chunks_ || chunk != chunk_) {
+      auto block = std::make_shared<Block>();
+      block->bytes.resize(chunks.chunk_nbytes(chunk));
+      NoContext context;
+      chunks.decode(chunk, block->bytes, context);
+      largest_nbytes_ = std::max<std::uint64_t>(largest_nbytes_, block->bytes.size());
+      ++decoded_;
+      block_ = block;
+      chunks_ = &chunks;
+      chunk_ = chunk;
+    }
+    return block_;
+  }
+  std::uint64_t largest_nbytes() const { return largest_nbytes_; }
+  std::uint64_t decoded() const { return decoded_; }
+
+ private:
+  class NoContext : public DecodeContext {
+    void require_intact(const RecordTable&, std::uint64_t) override {}
+    void mark_damaged(ByteRange, std::exception_ptr) override {}
+  };
+  std::shared_ptr<const Block> block_;
+  const ChunkSource* chunks_ = nullptr;
+  std::uint64_t chunk_ = 0;
+  std::uint64_t largest_nbytes_ = 0;
+  std::uint64_t decoded_ = 0;
+};
+
+}  // namespace npyfs::testing
