@@ -3,9 +3,11 @@
 #include "formats/kaldi/files.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -32,15 +34,44 @@ std::size_t descriptor_budget() {
 
 }  // namespace
 
+Confinement::Confinement(const std::string& folder, const OpenContext& context)
+    : confined_(context.confine) {
+  for (const std::string& path : {folder, context.base_dir}) {
+    std::error_code error;
+    const std::string real = path.empty() ? "" : fs::canonical(path, error).string();
+    if (confined_ && !error && !real.empty()) {
+      allowed_.push_back(real);
+    }
+  }
+}
+
+SourcePtr Confinement::open(const std::string& path, const std::string& name,
+                            FileSource::Descriptor descriptor) const {
+  if (!confined_) {
+    return FileSource::open(path, name, descriptor);
+  }
+  return FileSource::open(path, name, descriptor, [&](const std::string& real) {
+    const auto holds = [&](const std::string& folder) {
+      return real.starts_with(folder.ends_with('/') ? folder : folder + "/");
+    };
+    if (std::none_of(allowed_.begin(), allowed_.end(), holds)) {
+      throw file_error(
+          ErrorKind::kUnsupported, name,
+          fmt::format("the file lies outside of {}, expected it within as others may "
+                      "read this mount (allow_other); --base-dir names a folder above, "
+                      "--allow-outside allows any",
+                      printable(fmt::format("{}", fmt::join(allowed_, " and ")))));
+    }
+  });
+}
+
 NamedFiles::NamedFiles(std::string folder, const OpenContext& context)
-    : folder_(std::move(folder)), context_(context), most_descriptors_(descriptor_budget()) {
+    : folder_(std::move(folder)),
+      context_(context),
+      confinement_(folder_, context),
+      most_descriptors_(descriptor_budget()) {
   working_directory_ =
       fs::absolute(context.base_dir.empty() ? fs::path(".") : fs::path(context.base_dir)).string();
-  if (context.confine) {
-    std::error_code ignored;
-    allowed_ =
-        fs::canonical(context.base_dir.empty() ? folder_ : context.base_dir, ignored).string();
-  }
 }
 
 std::uint32_t NamedFiles::find(std::string_view path) {
@@ -62,12 +93,11 @@ const SourcePtr& NamedFiles::source(std::uint32_t file) {
   File& named = files_[file];
   if (named.source == nullptr) {
     const std::string path(named.path);
-    const std::string resolved = resolve(path);
-    require_allowed(path, resolved);
-    const bool keep = kept_descriptors_ < most_descriptors_;
-    kept_descriptors_ += keep ? 1 : 0;
-    named.source = FileSource::open(
-        resolved, path, keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand);
+    const bool keep = *context_.kept_descriptors < most_descriptors_;
+    named.source =
+        confinement_.open(resolve(path), path,
+                          keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand);
+    *context_.kept_descriptors += keep ? 1 : 0;
   }
   return named.source;
 }
@@ -83,21 +113,6 @@ std::string NamedFiles::resolve(const std::string& path) const {
     }
   }
   return path;
-}
-
-void NamedFiles::require_allowed(const std::string& path, const std::string& resolved) const {
-  if (!context_.confine) {
-    return;
-  }
-  std::error_code error;
-  const std::string real = fs::canonical(resolved, error).string();
-  if (!error && (allowed_.empty() || !(real + "/").starts_with(allowed_ + "/"))) {
-    throw file_error(ErrorKind::kUnsupported, path,
-                     fmt::format("the file lies outside of {}, expected it within as others may "
-                                 "read this mount (allow_other); --base-dir names a folder above, "
-                                 "--allow-outside allows any",
-                                 printable(allowed_)));
-  }
 }
 
 }  // namespace npyfs

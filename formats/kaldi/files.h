@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files that a script names: found, allowed, opened once each.
+// The files that a script or a data directory names: found, allowed, opened once each.
 
 #pragma once
 
@@ -13,6 +13,21 @@
 
 namespace npyfs {
 
+// Where context.confine says so, files must lie below `folder` or --base-dir, whatever links lead
+// to them. Immutable.
+class Confinement {
+ public:
+  Confinement(const std::string& folder, const OpenContext& context);
+  // Opens a file if it may be. Throws as FileSource::open, and kUnsupported.
+  SourcePtr open(const std::string& path, const std::string& name,
+                 FileSource::Descriptor descriptor = FileSource::Descriptor::kKept) const;
+
+ private:
+  bool confined_;
+  std::vector<std::string> allowed_;  // real paths of folders
+};
+
+// One thread.
 class NamedFiles {
  public:
   // Relative paths: the working directory, `folder`, --base-dir, in this order.
@@ -35,16 +50,14 @@ class NamedFiles {
     SourcePtr source;
   };
   std::string resolve(const std::string& path) const;
-  void require_allowed(const std::string& path, const std::string& resolved) const;
 
   std::string folder_;
   const OpenContext& context_;
   std::string working_directory_;
-  std::string allowed_;  // empty: anything
+  Confinement confinement_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
   std::vector<File> files_;
-  std::size_t kept_descriptors_ = 0;
-  std::size_t most_descriptors_ = 0;
+  std::size_t most_descriptors_;
 };
 
 }  // namespace npyfs
