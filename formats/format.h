@@ -35,8 +35,10 @@ struct Extent {
 // Why a record cannot be read, found while opening: its bytes answer EIO, the others are unharmed.
 struct Damage {
   Error error;
-  // What the format says of its size, where that can be known.
+  // What the format says of its stored size, where that can be known.
   std::optional<std::uint64_t> nbytes;
+  // How long its item is along axis 0, where that can be known.
+  std::optional<std::uint64_t> rows = std::nullopt;
 };
 
 // The stored bytes of one field of every record.
@@ -175,6 +177,9 @@ struct OpenContext {
   bool confine = false;
   // The user promises that keys rise, bytewise.
   bool keys_sorted = false;
+  // How many descriptors the files that data files name have kept; one number for the process, as
+  // copies share it.
+  std::shared_ptr<std::size_t> kept_descriptors = std::make_shared<std::size_t>(0);
 
   // The kind given for `name`, or an empty string.
   std::string decode_kind(const std::string& name) const;

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/words.h"
 
 namespace npyfs {
 

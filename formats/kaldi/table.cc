@@ -96,7 +96,7 @@ class ObjectColumn : public Column {
   void decode(std::uint64_t record, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
     const Object& object = index_->objects[record];
-    const std::string stored = read_object(*index_, object);
+    const std::string stored = stored_bytes(*index_, object);
     const auto bytes = std::as_bytes(std::span(stored));
     const MakeFault fault = fault_at(*index_->sources[object.source], object.offset);
     if (is_wave(object.kind)) {
@@ -214,18 +214,20 @@ class ObjectColumn : public Column {
 
   void decode_lists(const Object& object, std::string_view stored, std::span<std::byte> out,
                     const MakeFault& fault) const {
-    const ListValues values = object.text ? parse_line(object.kind, stored, as_double_, fault)
-                                          : parse_binary_lists(object, stored, fault);
+    const ListValues values = object.text
+                                  ? parse_text_values(object.kind, stored, as_double_, fault)
+                                  : parse_binary_lists(object, stored, fault);
     if (part_ == Part::kCounts) {
-      store_all<std::int32_t>(values.counts, out);
+      store_all<std::int32_t>(values.counts, out, fault);
     } else if (part_ == Part::kWeights || object.kind == ObjectKind::kFloatPairs) {
-      store_all<float>(values.numbers, out);
+      store_all<float>(values.numbers, out, fault);
     } else if (object.kind == ObjectKind::kFloat || object.kind == ObjectKind::kDouble) {
-      as_double_ ? store_all<double>(values.numbers, out) : store_all<float>(values.numbers, out);
+      as_double_ ? store_all<double>(values.numbers, out, fault)
+                 : store_all<float>(values.numbers, out, fault);
     } else if (object.kind == ObjectKind::kBool) {
-      store_all<std::uint8_t>(values.integers, out);
+      store_all<std::uint8_t>(values.integers, out, fault);
     } else {
-      store_all<std::int32_t>(values.integers, out);
+      store_all<std::int32_t>(values.integers, out, fault);
     }
   }
 

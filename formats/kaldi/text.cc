@@ -12,7 +12,7 @@ namespace npyfs {
 
 namespace {
 
-constexpr std::size_t kMostLineNbytes = std::size_t{64} << 20;
+constexpr std::size_t kMostTextNbytes = std::size_t{64} << 20;
 
 // The rest of the line, without its end.
 std::string read_line(Cursor& cursor) {
@@ -20,7 +20,7 @@ std::string read_line(Cursor& cursor) {
   for (int c = cursor.peek(); c >= 0 && c != '\n'; c = cursor.peek()) {
     line += static_cast<char>(c);
     cursor.skip();
-    if (line.size() > kMostLineNbytes) {
+    if (line.size() > kMostTextNbytes) {
       throw Error(
           ErrorKind::kTooLarge,
           cursor.fault(cursor.offset(), "the line is longer than 64 MiB, expected less").what());
@@ -73,8 +73,8 @@ std::string join_words(std::string_view line) {
   return joined;
 }
 
-Object parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits) {
-  Object object;
+void parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits, Object& object) {
+  object = {};
   object.text = true;
   object.offset = cursor.offset();
   const MakeFault fault = [&](const std::string& text) {
@@ -87,8 +87,9 @@ Object parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits) {
   const auto head = cursor.look(5);
   const std::string_view word(reinterpret_cast<const char*>(head.data()), head.size());
   if (!lines_only && word == "rows=") {
-    const std::string line = read_line(cursor);
     object.kind = ObjectKind::kSparse;
+    object.began = true;
+    const std::string line = read_line(cursor);
     SparseReader(line, fault).read(object, [&](std::uint32_t, std::uint32_t, std::string_view w) {
       if (!parse_number(w, true)) {
         throw not_a_number(fault, w);
@@ -100,8 +101,8 @@ Object parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits) {
         throw not_a_number(fault, number);
       }
     };
-    BracketReader(cursor, check, fault).read(object);
     object.kind = ObjectKind::kFloatVector;
+    BracketReader(cursor, check, fault).read(object);
     object.nbytes = cursor.offset() - object.offset;
     const std::uint64_t end = cursor.offset();
     if (!object.row_break && bracket_follows(cursor)) {
@@ -117,7 +118,6 @@ Object parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits) {
     take_line(cursor, object, traits);
   }
   object.nbytes = cursor.offset() - object.offset;
-  return object;
 }
 
 }  // namespace npyfs
