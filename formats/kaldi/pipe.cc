@@ -39,6 +39,25 @@ struct Output {
   std::uint64_t nbytes = 0;
 };
 
+// Two 64-bit hashes that have nothing to do with each other: one output is told from another.
+struct Fingerprint {
+  std::uint64_t sum = 0xcbf29ce484222325;
+  std::uint64_t product = 1;
+  bool operator==(const Fingerprint&) const = default;
+};
+Fingerprint fingerprint_of(const Output& output) {
+  Fingerprint found;
+  for (const auto& piece : output.pieces) {
+    for (const std::byte byte : piece) {
+      found.sum = (found.sum ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
+      found.product =
+          (found.product + std::to_integer<std::uint64_t>(byte) + 1) * 0x9e3779b97f4a7c15;
+      found.product ^= found.product >> 29;
+    }
+  }
+  return found;
+}
+
 std::string shown_command(const std::string& text) {
   constexpr std::size_t kMostShownNbytes = 200;
   return fmt::format("command '{}'{}", text.substr(0, kMostShownNbytes),
@@ -173,6 +192,8 @@ class Command {
       throw;
     }
     ::close(handle);
+    // What it has left behind in the background. The number is its own until it is reaped.
+    ::kill(-child_, SIGKILL);
     if (const int error = reap(); error != 0) {
       throw system_error(shown(), "wait for", error);
     }
@@ -205,7 +226,8 @@ class PipeChunks : public ChunkSource {
         directory_(std::move(directory)),
         most_time_(most_time),
         first_(Command(command_, directory_, most_time_).read_all()),
-        nbytes_(first_.nbytes) {}
+        nbytes_(first_.nbytes),
+        fingerprint_(fingerprint_of(first_)) {}
 
   std::uint64_t chunk_nbytes(std::uint64_t /*chunk*/) const override { return nbytes_; }
   std::uint64_t nbytes() const { return nbytes_; }
@@ -224,6 +246,10 @@ class PipeChunks : public ChunkSource {
                        fmt::format("prints {} bytes, expected {} as when it was mounted",
                                    again.nbytes, nbytes_));
     }
+    if (!(fingerprint_of(again) == fingerprint_)) {
+      throw file_error(ErrorKind::kCorrupt, shown_command(command_),
+                       "prints other bytes, expected those of when it was mounted");
+    }
     copy(again, out);
   }
 
@@ -240,6 +266,7 @@ class PipeChunks : public ChunkSource {
   Milliseconds most_time_;
   Output first_;
   std::uint64_t nbytes_;
+  Fingerprint fingerprint_;
 };
 
 }  // namespace

@@ -72,8 +72,8 @@ class ScpReader {
       if (place.refused) {
         continue;
       }
-      if (last != nullptr && !place.is_command() && last->file == place.file &&
-          last->offset == place.offset && last->whole_file == place.whole_file) {
+      if (last != nullptr && last->file == place.file && last->offset == place.offset &&
+          last->whole_file == place.whole_file) {
         index_.objects[record] = index_.objects[last_record];
         continue;
       }
@@ -89,8 +89,10 @@ class ScpReader {
       Cursor& cursor = cursor_of(place);
       require_within(place, cursor.source());
       cursor.seek(place.is_command() ? 0 : place.offset);
+      require_bounded(place);
       objects_.read(cursor, place.whole_file || place.is_command(), object);
       object.source = current_source_;
+      note_overlap(place, object);
       index_.objects[record] = object;
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kChanged || error.to_errno() == EMFILE) {
@@ -111,6 +113,27 @@ class ScpReader {
     }
   }
 
+  // Places within one long line of text would make each read all that is left of it.
+  void require_bounded(const Place& place) const {
+    constexpr std::uint64_t kMostOverlap = std::uint64_t{64} << 20;
+    if (overlap_nbytes_ > kMostOverlap && place.file == overlap_file_ &&
+        place.offset < overlap_end_) {
+      throw corrupt_at(current_->source().name(), place.offset,
+                       "the object's offset lies within another one, expected one behind it");
+    }
+  }
+
+  void note_overlap(const Place& place, const Object& object) {
+    if (place.is_command() || !object.text) {
+      return;
+    }
+    const bool same = place.file == overlap_file_;
+    overlap_nbytes_ =
+        !same ? 0 : overlap_nbytes_ + (place.offset < overlap_end_ ? object.nbytes : 0);
+    overlap_end_ = std::max(same ? overlap_end_ : 0, place.offset + object.nbytes);
+    overlap_file_ = place.file;
+  }
+
   // One record's damage if the place is right and what is there is wrong; else the line is refused.
   // What is kept of the object changes nothing about the others.
   void classify_failure(std::uint64_t record, Object object, const Error& error) {
@@ -126,7 +149,12 @@ class ScpReader {
       return;
     }
     place.damaged = true;
-    damaged_.emplace(record, Damage{line_error(*script_, place.line, error.what()), std::nullopt});
+    const std::string who =
+        place.is_command()
+            ? fmt::format("command '{}': ", lines_.commands[place.offset].substr(0, 200))
+            : std::string();
+    damaged_.emplace(record,
+                     Damage{line_error(*script_, place.line, who + error.what()), std::nullopt});
     if (damaged_.size() > DamageList::kMaxTexts) {
       damaged_.erase(std::prev(damaged_.end()));  // nobody will ask for its text
     }
@@ -322,6 +350,10 @@ class ScpReader {
   std::unique_ptr<Cursor> current_;
   std::uint32_t current_file_ = Place::kNone;
   std::uint32_t current_source_ = 0;
+  // Of texts that overlap in one file: how far they reach, and how much was read more than once.
+  std::uint32_t overlap_file_ = Place::kNone;
+  std::uint64_t overlap_end_ = 0;
+  std::uint64_t overlap_nbytes_ = 0;
 };
 
 }  // namespace

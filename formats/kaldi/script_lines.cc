@@ -79,8 +79,12 @@ class LineParser {
                                       "commands",
                                       shown()));
     } else {
-      place.offset = lines_.commands.size();
-      lines_.commands.append(location.path);
+      // Lines behind each other may name parts of one output.
+      StringList& commands = lines_.commands;
+      if (commands.size() == 0 || commands[commands.size() - 1] != location.path) {
+        commands.append(location.path);
+      }
+      place.offset = commands.size() - 1;
     }
   }
 
