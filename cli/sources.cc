@@ -46,7 +46,7 @@ OpenedSource& entry_of(std::vector<OpenedSource>& entries, const FoundFile& file
   if (found != entries.end()) {
     return *found;
   }
-  entries.push_back({file.split, spec.array, spec.text, file.format->name, {}});
+  entries.push_back({file.split, spec.array, spec.text, file.format->name, {}, spec.permissive});
   return entries.back();
 }
 

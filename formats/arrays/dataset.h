@@ -53,6 +53,8 @@ struct OpenedSource {
   std::string text;    // as the user wrote it, for messages
   std::string format;  // of the table of formats
   std::vector<std::shared_ptr<const RecordTable>> tables;
+  // As --permissive, for what is wrong with this source.
+  bool permissive = false;
 };
 
 struct NamedArray {
