@@ -101,6 +101,16 @@ class ArkReader {
       end_in_key(begin);
       return false;
     }
+    const bool control = std::any_of(
+        key_.begin(), key_.end(), [](char byte) { return static_cast<unsigned char>(byte) < 32; });
+    if (control && objects_.has_guessed()) {
+      throw cursor_.fault(
+          begin,
+          fmt::format("key '{}' has control characters in it, expected none; "
+                      "the objects before it were taken for {}, --decode "
+                      "x=KIND says what they are",
+                      printable(key_.substr(0, 100)), kind_name(index_.objects.back().kind)));
+    }
     if (c == ' ' || c == '\t') {
       cursor_.skip();
       // An empty last line may lack its end, nothing else can be empty.

@@ -54,7 +54,6 @@ class BracketReader {
   }
 
  private:
-  // A longer word is none.
   static constexpr std::size_t kMostWordNbytes = 400;
 
   static std::string shown(int c) {
@@ -68,7 +67,8 @@ class BracketReader {
       word_ += static_cast<char>(c);
       input_.skip();
       if (word_.size() > kMostWordNbytes) {
-        break;
+        throw fault_(
+            fmt::format("a number has more than {} characters, expected fewer", kMostWordNbytes));
       }
     }
     if (c < 0) {

@@ -89,6 +89,25 @@ class LineTexts {
   std::unique_ptr<WindowReader> window_;
 };
 
+// How far a wave in an archive reaches: chunks behind its samples are part of it, where its own
+// header says so and they look like chunks.
+std::uint64_t wave_nbytes(Cursor& cursor, std::uint64_t offset, const WavHeader& header) {
+  const std::uint64_t data_end = header.data_offset + header.frames * header.frame_nbytes;
+  const std::uint64_t odd = data_end & 1;
+  if (header.truncated || header.riff_nbytes <= data_end + odd + 8) {
+    return data_end;
+  }
+  cursor.seek(offset + data_end + odd);
+  const auto chunk = cursor.look(8);
+  const bool named = chunk.size() == 8 && std::all_of(chunk.begin(), chunk.begin() + 4, [](auto c) {
+                       return c >= std::byte{' '} && c < std::byte{0x7f};
+                     });
+  if (!named || header.riff_nbytes > cursor.source().nbytes() - offset) {
+    return data_end;
+  }
+  return header.riff_nbytes;
+}
+
 bool holds_integers(ObjectKind kind) {
   return kind >= ObjectKind::kInt32 && kind <= ObjectKind::kPosterior &&
          kind != ObjectKind::kFloat && kind != ObjectKind::kDouble;
@@ -136,10 +155,9 @@ void ObjectReader::read(Cursor& cursor, bool bounded, Object& object) {
   std::optional<WavHeader> wave;
   if (!head.empty() && head[0] == std::byte{0}) {
     read_binary(cursor, head, object);
-  } else if (is_wav(head) && !wanted_.takes_text_by_line()) {
+  } else if (is_wav(head) && !by_line_) {
     wave = read_wave(cursor, bounded, object);
-  } else if (const std::string_view name = kaldiio_object(head);
-             !name.empty() && !wanted_.takes_text_by_line()) {
+  } else if (const std::string_view name = kaldiio_object(head); !name.empty() && !by_line_) {
     throw cursor.fault(cursor.offset(),
                        fmt::format("the object is of kaldiio's own kind '{}'{}, expected one of "
                                    "Kaldi's",
@@ -194,7 +212,7 @@ void ObjectReader::read_binary(Cursor& cursor, std::span<const std::byte> head, 
 void ObjectReader::read_text(Cursor& cursor, bool bounded, LineTraits& traits,
                              Object& object) const {
   const std::uint64_t begin = cursor.offset();
-  parse_text_object(cursor, wanted_.takes_text_by_line(), traits, object);
+  parse_text_object(cursor, by_line_, traits, object);
   if (traits.binary && wanted_.name.empty()) {
     throw cursor.fault(begin,
                        "neither an object begins here nor is it text (it has a zero byte), "
@@ -267,7 +285,7 @@ WavHeader ObjectReader::read_wave(Cursor& cursor, bool bounded, Object& object) 
   object.header_nbytes = static_cast<std::uint32_t>(header.data_offset);
   object.sample = header.sample;
   object.big_endian = header.big_endian;
-  object.nbytes = bounded ? avail : header.data_offset + header.frames * header.frame_nbytes;
+  object.nbytes = bounded ? avail : std::min(avail, wave_nbytes(cursor, object.offset, header));
   cursor.seek(object.offset + object.nbytes);
   return header;
 }
@@ -286,14 +304,19 @@ void ObjectReader::note_wave(const Cursor& cursor, const Object& object, const W
   rate_hz_ = header.rate_hz;
 }
 
+// The names of a data directory's files say that they hold words.
+bool ObjectReader::holds_words() const {
+  const std::string_view file = std::string_view(table_).substr(table_.find_last_of('/') + 1);
+  return std::find(kWordFiles.begin(), kWordFiles.end(), file) != kWordFiles.end() ||
+         file.starts_with("text.");
+}
+
 ObjectKind ObjectReader::line_kind() const {
   if (wanted_.kind) {
     return *wanted_.kind;
   }
   const std::string_view file = std::string_view(table_).substr(table_.find_last_of('/') + 1);
-  const bool words = std::find(kWordFiles.begin(), kWordFiles.end(), file) != kWordFiles.end() ||
-                     file.starts_with("text.");
-  if (words || traits_.lines == 0) {
+  if (holds_words() || traits_.lines == 0) {
     return ObjectKind::kTokens;
   }
   if (traits_.bracketed) {

@@ -61,7 +61,10 @@ class ObjectReader {
  public:
   // `table` names the source; file names such as "text" tell what is in them.
   ObjectReader(Wanted wanted, std::string table, OpenContext& context)
-      : wanted_(std::move(wanted)), table_(std::move(table)), context_(context) {}
+      : wanted_(std::move(wanted)),
+        table_(std::move(table)),
+        context_(context),
+        by_line_(wanted_.takes_text_by_line() || (wanted_.name.empty() && holds_words())) {}
 
   // Reads the object at the cursor and moves behind it. `bounded`: the source holds this object and
   // nothing else. Throws kCorrupt, kUnsupported or kTooLarge, and then remembers nothing of the
@@ -70,6 +73,8 @@ class ObjectReader {
   // For archives, behind each read(): throws kCorrupt where the object is not of the kind of those
   // before it.
   void check_company(const Cursor& cursor, const Object& object);
+  // Whether it was the file's looks that told what its objects are.
+  bool has_guessed() const { return int_kind_ && wanted_.name.empty(); }
   // What read() has found so far decides about brackets, hence to be asked when all are read.
   Company company_of(const Object& object) const;
 
@@ -79,6 +84,7 @@ class ObjectReader {
   void settle(ObjectIndex& index, const Refuse& refuse);
 
  private:
+  bool holds_words() const;
   ObjectKind int_kind(Cursor& cursor, std::span<const std::byte> head);
   void read_binary(Cursor& cursor, std::span<const std::byte> head, Object& object);
   WavHeader read_wave(Cursor& cursor, bool bounded, Object& object);
@@ -96,6 +102,7 @@ class ObjectReader {
   OpenContext& context_;
   std::optional<ObjectKind> int_kind_;  // of objects that were accepted
   int guesses_ = 0;
+  bool by_line_;  // text is taken line by line
   LineTraits traits_;
   std::optional<std::uint32_t> rate_hz_;
   bool rates_differ_ = false;

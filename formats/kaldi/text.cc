@@ -37,6 +37,30 @@ bool bracket_follows(Cursor& cursor) {
   return cursor.peek() == '[';
 }
 
+// "rows=R" and then a row, or nothing where there are none.
+bool begins_sparse(std::string_view text) {
+  constexpr std::string_view kRows = "rows=";
+  if (!text.starts_with(kRows)) {
+    return false;
+  }
+  std::size_t at = 0;
+  const std::string_view rows = next_word(text, at).substr(kRows.size());
+  const std::string_view next =
+      text.substr(std::min(text.find_first_not_of(" \t", at), text.size()));
+  return parse_int32(rows) &&
+         (next.empty() || next.starts_with("dim=") || next[0] == '\n' || next[0] == '\r');
+}
+
+// '[' and a number or blank; "[noise]" is a word of a transcript.
+bool begins_brackets(std::string_view text) {
+  if (!text.starts_with('[')) {
+    return false;
+  }
+  const int next = text.size() > 1 ? static_cast<unsigned char>(text[1]) : ' ';
+  return is_blank(next) || next == ']' || next == '-' || next == '.' ||
+         (next >= '0' && next <= '9');
+}
+
 void take_line(Cursor& cursor, Object& object, LineTraits& traits) {
   const std::string line = read_line(cursor);
   traits.note(line);
@@ -84,9 +108,9 @@ void parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits, Obje
     cursor.skip();
   }
   const std::uint64_t begin = cursor.offset();
-  const auto head = cursor.look(5);
+  const auto head = cursor.look(40);
   const std::string_view word(reinterpret_cast<const char*>(head.data()), head.size());
-  if (!lines_only && word == "rows=") {
+  if (!lines_only && begins_sparse(word)) {
     object.kind = ObjectKind::kSparse;
     object.began = true;
     const std::string line = read_line(cursor);
@@ -95,7 +119,7 @@ void parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits, Obje
         throw not_a_number(fault, w);
       }
     });
-  } else if (!lines_only && word.starts_with('[')) {
+  } else if (!lines_only && begins_brackets(word)) {
     const auto check = [&](const std::string& number) {
       if (!parse_number(number, true)) {
         throw not_a_number(fault, number);
