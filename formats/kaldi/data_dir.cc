@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "formats/bytes/key_order.h"
+#include "formats/confinement.h"
 #include "formats/kaldi/ark.h"
-#include "formats/kaldi/files.h"
 #include "formats/kaldi/scp.h"
 #include "formats/kaldi/segments.h"
 

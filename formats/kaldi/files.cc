@@ -2,8 +2,6 @@
 
 #include "formats/kaldi/files.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -33,37 +31,6 @@ std::size_t descriptor_budget() {
 }
 
 }  // namespace
-
-Confinement::Confinement(const std::string& folder, const OpenContext& context)
-    : confined_(context.confine) {
-  for (const std::string& path : {folder, context.base_dir}) {
-    std::error_code error;
-    const std::string real = path.empty() ? "" : fs::canonical(path, error).string();
-    if (confined_ && !error && !real.empty()) {
-      allowed_.push_back(real);
-    }
-  }
-}
-
-SourcePtr Confinement::open(const std::string& path, const std::string& name,
-                            FileSource::Descriptor descriptor) const {
-  if (!confined_) {
-    return FileSource::open(path, name, descriptor);
-  }
-  return FileSource::open(path, name, descriptor, [&](const std::string& real) {
-    const auto holds = [&](const std::string& folder) {
-      return real.starts_with(folder.ends_with('/') ? folder : folder + "/");
-    };
-    if (std::none_of(allowed_.begin(), allowed_.end(), holds)) {
-      throw file_error(
-          ErrorKind::kUnsupported, name,
-          fmt::format("the file lies outside of {}, expected it within as others may "
-                      "read this mount (allow_other); --base-dir names a folder above, "
-                      "--allow-outside allows any",
-                      printable(fmt::format("{}", fmt::join(allowed_, " and ")))));
-    }
-  });
-}
 
 NamedFiles::NamedFiles(std::string folder, const OpenContext& context)
     : folder_(std::move(folder)),

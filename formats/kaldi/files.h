@@ -9,23 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/confinement.h"
 #include "formats/format.h"
 
 namespace npyfs {
-
-// Where context.confine says so, files must lie below `folder` or --base-dir, whatever links lead
-// to them. Immutable.
-class Confinement {
- public:
-  Confinement(const std::string& folder, const OpenContext& context);
-  // Opens a file if it may be. Throws as FileSource::open, and kUnsupported.
-  SourcePtr open(const std::string& path, const std::string& name,
-                 FileSource::Descriptor descriptor = FileSource::Descriptor::kKept) const;
-
- private:
-  bool confined_;
-  std::vector<std::string> allowed_;  // real paths of folders
-};
 
 // One thread.
 class NamedFiles {

@@ -365,6 +365,19 @@ class Files(MountTest):
         self.assertIn("--allow-outside", done.stderr)
         self.mount("-o", "allow_other", "--base-dir", "/", f"kaldi:{data}", name="root")
 
+    def test_found_in_a_folder_may_not_lead_out_of_it(self):
+        inside, outside = self.folder / "set", self.folder / "private"
+        inside.mkdir()
+        outside.mkdir()
+        write_kaldi(inside / "a", matrices(1))
+        write_kaldi(outside / "b", matrices(1))
+        (inside / "b.ark").symlink_to(outside / "b.ark")
+        done = npyfs("mount", "-o", "allow_other", f"ark:{inside}", self.mount_point())
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("b.ark", done.stderr)
+        self.mount("-o", "allow_other", "--allow-outside", f"ark:{inside}", name="allowed")
+        self.mount("-o", "allow_other", f"ark:{inside}/b.ark", name="named")
+
     def test_with_a_key_twice_join_nothing(self):
         write_kaldi(self.folder / "a", matrices(1))
         line = (self.folder / "a.scp").read_text()
