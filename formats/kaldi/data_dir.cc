@@ -84,16 +84,21 @@ class DataDirTable : public RecordTable {
 class DirFiles {
  public:
   DirFiles(const std::string& path, const OpenContext& context)
-      : path_(path), confinement_(path, context) {}
+      : path_(path), context_(context), confinement_(path, context) {}
 
   // Null where there is none. Throws as Confinement::open.
   SourcePtr open(const char* name) const {
     const std::string path = path_ + "/" + name;
+    struct stat about;
+    if (!is_file(path) && ::lstat(path.c_str(), &about) == 0) {
+      context_.warn(fmt::format("{}: left out, as it leads to no regular file", printable(path)));
+    }
     return is_file(path) ? confinement_.open(path, path) : nullptr;
   }
 
  private:
   const std::string& path_;
+  const OpenContext& context_;
   Confinement confinement_;
 };
 

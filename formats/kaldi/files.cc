@@ -2,6 +2,7 @@
 
 #include "formats/kaldi/files.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -61,9 +62,22 @@ const SourcePtr& NamedFiles::source(std::uint32_t file) {
   if (named.source == nullptr) {
     const std::string path(named.path);
     const bool keep = *context_.kept_descriptors < most_descriptors_;
-    named.source =
-        confinement_.open(resolve(path), path,
-                          keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand);
+    try {
+      named.source = confinement_.open(
+          resolve(path), path,
+          keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kNotFound || path.starts_with('/')) {
+        throw;
+      }
+      throw Error(
+          error.kind(),
+          fmt::format("{}; it was looked for below the working directory, {} and "
+                      "--base-dir ({})",
+                      error.what(), printable(folder_),
+                      context_.base_dir.empty() ? "not given" : printable(context_.base_dir)),
+          error.to_errno());
+    }
     *context_.kept_descriptors += keep ? 1 : 0;
   }
   return named.source;

@@ -81,7 +81,8 @@ std::optional<Bounds> parse_bounds(std::string_view text, std::uint32_t size, st
     return std::nullopt;
   }
   if (*first < 0 || *first > *last || *first >= size || *last >= std::int64_t{size} + beyond) {
-    why = fmt::format("is {}:{}, expected 0 <= FIRST <= LAST and {} {}", *first, *last, size, what);
+    why = fmt::format("is {}:{}, expected 0 <= FIRST <= LAST <= {}, as there are {} {}", *first,
+                      *last, std::int64_t{size} + beyond - 1, size, what);
     return std::nullopt;
   }
   const auto end = std::min<std::int64_t>(*last + 1, size);

@@ -44,6 +44,10 @@ class ScpReader {
     apply_ranges();
     refused_.report();
     keep_good();
+    if (index_.objects.empty() && !refused_.empty()) {
+      throw file_error(ErrorKind::kCorrupt, script_->name(),
+                       "no line of it has an object that can be shown, expected one");
+    }
     check_sorted();
     note_damage();
     number_sources();

@@ -258,8 +258,9 @@ TEST(Kaldi, GuessesBeyondObjectsThatAreAllAlike) {
   EXPECT_EQ(read(pairs).objects[9].kind, ObjectKind::kInt32Pairs);
   EXPECT_EQ(read(pairs).objects.size(), 20U);
   // What is only guessed can be said.
-  EXPECT_NE(refusal_of("a \0B"s + int4(1) + int4(5) + "b \0B"s + int4(1) + "\3").find("--decode x="),
-            std::string::npos);
+  EXPECT_NE(
+      refusal_of("a \0B"s + int4(1) + int4(5) + "b \0B"s + int4(1) + "\3").find("--decode x="),
+      std::string::npos);
 }
 
 TEST(Kaldi, SparseMatricesAreOfBoundedSize) {
@@ -316,6 +317,38 @@ TEST(Kaldi, KeysThatDoNotRiseAreNamedWithTheirPlace) {
   write_file(script.folder / "t.scp", "b t.ark:2\na t.ark:10\n");
   EXPECT_NE(refusal(kScp, script.folder / "t.scp", context).find("t.scp line 2: key 'a'"),
             std::string::npos);
+}
+
+TEST(Kaldi, ALostFileIsNamedWithWhereItWasLookedFor) {
+  const TemporaryFolder folder;
+  write_file(folder / "t.scp", "a gone.ark:2\n");
+  EXPECT_NE(refusal(kScp, folder / "t.scp").find("--base-dir (not given)"), std::string::npos);
+  EXPECT_NE(refusal(kScp, folder / "t.scp", permissive()).find("no line of it"), std::string::npos);
+}
+
+TEST(Kaldi, ARangeSaysHowFarItMayReach) {
+  const ScriptOf script;
+  script.write(matrix(10), {});
+  write_file(script.folder / "t.scp", "k t.ark[0:13]\n");
+  const std::string text = refusal(kScp, script.folder / "t.scp");
+  EXPECT_NE(text.find("t.ark at byte 0: the range of key 'k' is 0:13"), std::string::npos) << text;
+  EXPECT_NE(text.find("LAST <= 12"), std::string::npos) << text;
+}
+
+TEST(Kaldi, ATextThatIsNoFileIsNotDroppedInSilence) {
+  const TemporaryFolder folder;
+  write_file(folder / "t.ark", matrix(2));
+  write_file(folder / "feats.scp", "k " + (folder / "t.ark") + "\n");
+  std::filesystem::create_symlink("nowhere", folder / "text");
+  OpenContext context;
+  std::vector<std::string> said;
+  context.warn = [&](const std::string& text) { said.push_back(text); };
+  Location location;
+  location.path = folder / "";
+  location.is_directory = true;
+  EXPECT_EQ(kKaldi.open(location, context)->fields().size(), 1U);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("no regular file"), std::string::npos);
 }
 
 // Holds nothing: whatever is read is decoded.
