@@ -310,8 +310,6 @@ const std::vector<DamagedFile>& files_to_damage() {
       {"kaldi/tables/sparse.ark", "ark:", false},
       {"kaldi/tables/cm2_kaldiio.ark", "ark:", false},
       {"kaldi/tables/vec_f64.ark", "ark:", false},
-      {"kaldi/tables/ali.ark", "ark:", false},
-      {"kaldi/tables/post.ark", "ark:", false},
       {"kaldi/tables/mat_text.ark", "ark:", false},
       {"kaldi/tables/mat_f32.ark.gz", "ark:", true},
       {"data/train/feats.scp", "scp:", false, "kaldi/recipe"},
