@@ -116,7 +116,7 @@ class ArkReader {
       // An empty last line may lack its end, nothing else can be empty.
       const bool among_lines =
           !index_.objects.empty() && index_.objects.back().kind == ObjectKind::kLine;
-      if (cursor_.peek() < 0 && !among_lines) {
+      if (!among_lines && only_blanks_follow()) {
         end_in_key(begin);
         return false;
       }
@@ -128,6 +128,17 @@ class ArkReader {
                       printable(key_.substr(0, 100)), c));
     }
     return true;
+  }
+
+  // Text matrices begin with a blank of their own: one that is cut behind it is not there.
+  bool only_blanks_follow() {
+    const std::uint64_t begin = cursor_.offset();
+    while (cursor_.peek() == ' ' || cursor_.peek() == '\t') {
+      cursor_.skip();
+    }
+    const bool ends = cursor_.peek() < 0;
+    cursor_.seek(begin);
+    return ends;
   }
 
   // Kaldi takes that for a clean end and says nothing.

@@ -129,10 +129,11 @@ std::shared_ptr<const RecordTable> open_data_dir(const std::string& path, OpenCo
   const DirFiles files(path, context);
   ObjectIndex main = read_main(path, files, wanted.value_or(Wanted{}), context);
   const StringList keys = main.keys;
+  const std::string keys_of = main.more_sources.back()->name();  // the script or the segments
   auto table = std::make_shared<DataDirTable>(make_kaldi_table(std::move(main)));
   for (const char* name : {"text", "utt2spk"}) {
     if (const SourcePtr file = files.open(name)) {
-      require_unique(keys, path);
+      require_unique(keys, keys_of);
       table->add_words(name, words_for(keys, file, context));
     }
   }
