@@ -8,11 +8,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cli/expand.h"
 #include "formats/bytes/error.h"
+#include "formats/confinement.h"
 #include "formats/registry.h"
 
 namespace npyfs {
@@ -72,9 +75,9 @@ std::string formats_with_extensions() {
   return text;
 }
 
-SourcePtr open_file(const std::string& path) {
+SourcePtr open_file(const std::string& path, const Confinement& confinement) {
   try {
-    return FileSource::open(path, path);
+    return confinement.open(path, path);
   } catch (const Error& error) {
     if (error.to_errno() != EMFILE) {
       throw;
@@ -125,7 +128,7 @@ class Finder {
   void add_named(const std::string& path, const std::string& split_of_folder) {
     switch (kind_of(path)) {
       case PathKind::kFile: {
-        Location location{path, false, open_file(path)};
+        Location location{path, false, open_file(path, Confinement("", unconfined_))};
         const Format* format = spec_.format != nullptr ? spec_.format : detect_format(location);
         if (format == nullptr) {
           throw file_error(
@@ -139,6 +142,7 @@ class Finder {
         return;
       }
       case PathKind::kDirectory:
+        confinement_.emplace(path, context_);
         add_directory(path, split_of_folder, split_of_folder.empty());
         return;
       case PathKind::kOther:
@@ -234,7 +238,9 @@ class Finder {
     try {
       const PathKind kind = kind_of(location.path);
       if (kind == PathKind::kFile) {
-        location.source = open_file(location.path);
+        location.source = open_file(location.path, *confinement_);
+      } else if (kind == PathKind::kDirectory) {
+        confinement_->require_within(std::filesystem::canonical(location.path), location.path);
       }
       return kind;
     } catch (const Error& error) {
@@ -258,6 +264,9 @@ class Finder {
 
   const SourceSpec& spec_;
   const OpenContext& context_;
+  const OpenContext unconfined_;  // what the user named is the user's choice
+  // Of the directory in hand: links in it may lead out of it.
+  std::optional<Confinement> confinement_;
   std::vector<FoundFile> found_;
 };
 

@@ -3,6 +3,7 @@
 // npyfs: ML data sets as .npy files.
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -74,5 +75,7 @@ int run_guarded(const std::vector<std::string>& arguments) {
 }  // namespace npyfs
 
 int main(int argc, char** argv) {
+  // Whoever starts this may ignore it; then nobody could tell whether a command has succeeded.
+  std::signal(SIGCHLD, SIG_DFL);
   return npyfs::run_guarded(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
 }

@@ -52,6 +52,7 @@ OpenedSource& entry_of(std::vector<OpenedSource>& entries, const FoundFile& file
   entry.text = spec.text;
   entry.format = file.format->name;
   entry.array_split = file.array_split;
+  entry.permissive = spec.permissive;
   return entry;
 }
 

@@ -37,8 +37,10 @@ struct Extent {
 // Why a record cannot be read, found while opening: its bytes answer EIO, the others are unharmed.
 struct Damage {
   Error error;
-  // What the format says of its size, where that can be known.
+  // What the format says of its stored size, where that can be known.
   std::optional<std::uint64_t> nbytes;
+  // How long its item is along axis 0, where that can be known.
+  std::optional<std::uint64_t> rows = std::nullopt;
 };
 
 struct Store;  // formats/store.h
@@ -207,6 +209,9 @@ struct OpenContext {
   std::optional<std::vector<std::string>> class_names;
   // The split that the source was given to; empty: none was named.
   std::string split;
+  // How many descriptors the files that data files name have kept; one number for the process, as
+  // copies share it.
+  std::shared_ptr<std::size_t> kept_descriptors = std::make_shared<std::size_t>(0);
 
   // The kind given for `name`, or an empty string.
   std::string decode_kind(const std::string& name) const;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -24,14 +25,12 @@ bool exists(const std::string& path) {
 }  // namespace
 
 NamedFiles::NamedFiles(std::string folder, const OpenContext& context)
-    : folder_(std::move(folder)), context_(context), most_descriptors_(descriptor_budget()) {
+    : folder_(std::move(folder)),
+      context_(context),
+      confinement_(folder_, context),
+      most_descriptors_(descriptor_budget()) {
   working_directory_ =
       fs::absolute(context.base_dir.empty() ? fs::path(".") : fs::path(context.base_dir)).string();
-  if (context.confine) {
-    std::error_code ignored;
-    allowed_ =
-        fs::canonical(context.base_dir.empty() ? folder_ : context.base_dir, ignored).string();
-  }
 }
 
 std::uint32_t NamedFiles::find(std::string_view path) {
@@ -53,12 +52,24 @@ const SourcePtr& NamedFiles::source(std::uint32_t file) {
   File& named = files_[file];
   if (named.source == nullptr) {
     const std::string path(named.path);
-    const std::string resolved = resolve(path);
-    require_allowed(path, resolved);
-    const bool keep = kept_descriptors_ < most_descriptors_;
-    kept_descriptors_ += keep ? 1 : 0;
-    named.source = FileSource::open(
-        resolved, path, keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand);
+    const bool keep = *context_.kept_descriptors < most_descriptors_;
+    try {
+      named.source = confinement_.open(
+          resolve(path), path,
+          keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kNotFound || path.starts_with('/')) {
+        throw;
+      }
+      throw Error(
+          error.kind(),
+          fmt::format("{}; it was looked for below the working directory, {} and "
+                      "--base-dir ({})",
+                      error.what(), printable(folder_),
+                      context_.base_dir.empty() ? "not given" : printable(context_.base_dir)),
+          error.to_errno());
+    }
+    *context_.kept_descriptors += keep ? 1 : 0;
   }
   return named.source;
 }
@@ -74,21 +85,6 @@ std::string NamedFiles::resolve(const std::string& path) const {
     }
   }
   return path;
-}
-
-void NamedFiles::require_allowed(const std::string& path, const std::string& resolved) const {
-  if (!context_.confine) {
-    return;
-  }
-  std::error_code error;
-  const std::string real = fs::canonical(resolved, error).string();
-  if (!error && (allowed_.empty() || !(real + "/").starts_with(allowed_ + "/"))) {
-    throw file_error(ErrorKind::kUnsupported, path,
-                     fmt::format("the file lies outside of {}, expected it within as others may "
-                                 "read this mount (allow_other); --base-dir names a folder above, "
-                                 "--allow-outside allows any",
-                                 printable(allowed_)));
-  }
 }
 
 }  // namespace npyfs

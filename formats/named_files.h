@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files that a script or list names: found, allowed, opened once each.
+// The files that a script, a list or a data directory names: found, allowed, opened once each.
 
 #pragma once
 
@@ -9,10 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/confinement.h"
 #include "formats/format.h"
 
 namespace npyfs {
 
+// One thread.
 class NamedFiles {
  public:
   // Relative paths: the working directory, `folder`, --base-dir, in this order.
@@ -35,16 +37,14 @@ class NamedFiles {
     SourcePtr source;
   };
   std::string resolve(const std::string& path) const;
-  void require_allowed(const std::string& path, const std::string& resolved) const;
 
   std::string folder_;
   const OpenContext& context_;
   std::string working_directory_;
-  std::string allowed_;  // empty: anything
+  Confinement confinement_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
   std::vector<File> files_;
-  std::size_t kept_descriptors_ = 0;
-  std::size_t most_descriptors_ = 0;
+  std::size_t most_descriptors_;
 };
 
 }  // namespace npyfs

@@ -29,19 +29,21 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return number;
 }
 
-// Whether escape_name leaves the character of `text` that holds the byte `at` as it is; so too at
-// the end.
-bool is_plain(std::string_view text, std::size_t at) {
+// Where the character of `text` begins that holds the byte `at`, which may be the end; nothing
+// where escape_name changes that character.
+std::optional<std::size_t> find_plain(std::string_view text, std::size_t at) {
   if (at == text.size()) {
-    return true;
+    return at;
   }
   constexpr std::size_t kMostBefore = 3;  // bytes of a character before its last
   std::size_t begin = at;
   while (begin > 0 && at - begin < kMostBefore && (text[begin] & '\xc0') == '\x80') {
     --begin;
   }
-  const auto point = next_code_point(text, begin);
-  return point && !is_surrogate(*point) && begin > at && *point != U'/' && *point != 0;
+  std::size_t end = begin;
+  const auto point = next_code_point(text, end);
+  const bool plain = point && !is_surrogate(*point) && end > at && *point != U'/' && *point != 0;
+  return plain ? std::optional(begin) : std::nullopt;
 }
 
 // As escape_name(a).compare(escape_name(b)), without making these where the first difference tells.
@@ -50,9 +52,13 @@ int compare_escaped(std::string_view a, std::string_view b) {
   const auto same = static_cast<std::size_t>(
       std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(both), b.begin()).first -
       a.begin());
-  // Names of at most two bytes may be escaped as a whole.
-  if (both > 2 && is_plain(a, same) && is_plain(b, same)) {
-    return a.substr(same).compare(b.substr(same));
+  // Names of at most two bytes may be escaped as a whole. Where the one's character begins before
+  // the difference and the other's at it, what precedes is a character here and escaped there.
+  if (both > 2) {
+    const auto plain = find_plain(a, same);
+    if (plain && plain == find_plain(b, same)) {
+      return a.substr(same).compare(b.substr(same));
+    }
   }
   return escape_name(a).compare(escape_name(b));
 }

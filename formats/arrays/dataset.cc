@@ -30,6 +30,7 @@ struct Member {
   std::string text;
   std::string format;
   TablePtr table;
+  bool permissive = false;
   std::string key_clash;  // which of its files disagree about keys, and how; empty: none do
 };
 
@@ -68,13 +69,14 @@ std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sourc
   struct Parts {
     const OpenedSource* first;
     std::vector<TablePtr> tables;
+    bool permissive = false;
   };
   std::vector<Parts> parts;
   for (const OpenedSource* source : sources) {
     auto same = std::find_if(parts.begin(), parts.end(),
                              [&](const Parts& p) { return p.first->array == source->array; });
     if (same == parts.end()) {
-      same = parts.insert(parts.end(), {source, {}});
+      same = parts.insert(parts.end(), {source, {}, false});
     } else if (same->first->format != source->format) {
       throw Error(
           ErrorKind::kUsage,
@@ -82,6 +84,7 @@ std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sourc
                       "SPLIT/ARRAY= joins others",
                       same->first->text, same->first->format, source->text, source->format));
     }
+    same->permissive = same->permissive || source->permissive;
     same->tables.insert(same->tables.end(), source->tables.begin(), source->tables.end());
   }
   std::vector<Member> members;
@@ -89,8 +92,8 @@ std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sourc
     std::string key_clash = find_key_clash(p.tables);
     TablePtr table =
         unpack_pickles(concatenate(std::move(p.tables)), choices, p.first->array, warn);
-    members.push_back(
-        {p.first->array, p.first->text, p.first->format, std::move(table), std::move(key_clash)});
+    members.push_back({p.first->array, p.first->text, p.first->format, std::move(table),
+                       p.permissive, std::move(key_clash)});
   }
   return members;
 }
@@ -193,8 +196,8 @@ class SplitBuilder {
     std::vector<std::uint64_t> missing;
     for (std::size_t i = 1; i < members_.size(); ++i) {
       const auto map = options_.maps.find(members_[i].array);
-      const auto keyed =
-          map != options_.maps.end() ? map_keys(members_[0].table, map->second) : members_[0].table;
+      const auto keyed = map != options_.maps.end() ? mapped_keys(map->second) : members_[0].table;
+      joined_.insert(members_[i].array);
       joins[i] = join_rows(*keyed, *members_[i].table, members_[0].text, members_[i].text);
       if (!joins[i].missing.empty()) {
         report_missing(members_[i], *keyed, joins[i].missing);
@@ -243,23 +246,42 @@ class SplitBuilder {
   }
 
   const std::set<std::string>& names_seen() const { return names_seen_; }
+  // The arrays that others' rows were given to.
+  const std::set<std::string>& joined() const { return joined_; }
   // Of each field, where it is audio with one rate.
   const std::map<std::string, std::optional<std::uint32_t>>& rates() const { return rates_; }
 
  private:
+  TablePtr mapped_keys(const std::string& map) const {
+    for (std::size_t i = 1; i < members_.size(); ++i) {
+      if (members_[i].array == map) {
+        throw Error(ErrorKind::kUsage,
+                    fmt::format("--map: {} is itself joined, expected a text field of {} or a file",
+                                map, members_[0].text));
+      }
+    }
+    return map_keys(members_[0].table, map);
+  }
+
+  bool is_permissive(const Member& member) const {
+    return options_.permissive || member.permissive;
+  }
+
   // Of joined members: what is bad in one is left out of all, so that rows still belong together.
   void leave_out_known_damage() {
     std::vector<std::uint64_t> bad;
     for (const Member& member : members_) {
       if (options_.verify == Verify::kMount && options_.require_intact) {
         const auto failing = find_failing(*member.table, options_, warn_);
-        bad.insert(bad.end(), failing.begin(), failing.end());
+        if (is_permissive(member)) {
+          bad.insert(bad.end(), failing.begin(), failing.end());
+        }
       }
-      if (options_.permissive) {
+      if (is_permissive(member)) {
         add_damaged(*member.table, bad);
       }
     }
-    if (options_.permissive) {
+    if (!bad.empty()) {
       leave_out_of_all(bad);
     }
   }
@@ -317,7 +339,7 @@ class SplitBuilder {
     const std::string text =
         fmt::format("{}: it lacks {}{} of {}{}", member.text, record_name(first, missing.front()),
                     mapped, members_[0].text, more);
-    if (!options_.permissive) {
+    if (!is_permissive(member)) {
       throw Error(ErrorKind::kCorrupt, text + "; --permissive leaves such records out");
     }
     warn_(text + "; left out");
@@ -331,15 +353,18 @@ class SplitBuilder {
     // With --permissive a layout that will be repeated is silent but for what made it so.
     std::vector<std::string> said;
     std::set<std::string> left_out;
+    const bool any_permissive =
+        std::any_of(members_.begin(), members_.end(),
+                    [&](const Member& member) { return is_permissive(member); });
     const Warn remember = [&](const std::string& text) { said.push_back(text); };
     for (const Member& member : members_) {
       const auto fields = fields_of(member);
       for (const auto& [name, field] : fields) {
         names_seen_.insert(name);
-        LaidOutField laid = lay_out(name, *field, member.table, options_.fields,
-                                    options_.permissive ? remember : warn_);
-        damaged.insert(damaged.end(), laid.damaged.begin(), laid.damaged.end());
-        if (!laid.damaged.empty()) {
+        LaidOutField laid =
+            lay_out(name, *field, member.table, options_.fields, any_permissive ? remember : warn_);
+        if (is_permissive(member) && !laid.damaged.empty()) {
+          damaged.insert(damaged.end(), laid.damaged.begin(), laid.damaged.end());
           left_out.insert(laid.damage_text + "; left out");
         }
         if (laid.rate_hz || !laid.arrays.empty()) {
@@ -350,7 +375,7 @@ class SplitBuilder {
         }
       }
     }
-    if (damaged.empty() || !options_.permissive) {
+    if (damaged.empty()) {
       std::for_each(said.begin(), said.end(), warn_);
       return true;
     }
@@ -429,6 +454,7 @@ class SplitBuilder {
   Split split_;
   std::map<std::string, std::string> taken_;  // array name -> what it is
   std::set<std::string> names_seen_;
+  std::set<std::string> joined_;
   std::map<std::string, std::optional<std::uint32_t>> rates_;
 };
 
@@ -449,15 +475,22 @@ void require_known(const Map& choices, const char* option, const std::set<std::s
   }
 }
 
-// A choice that concerns nothing is a typing mistake. `stored` are the arrays of stores.
+// A choice that concerns nothing is a typing mistake. `stored` are the arrays of stores, `joined`
+// those that are joined by key.
 void check_choices(const DatasetOptions& options, const std::set<std::string>& known,
-                   const std::set<std::string>& stored) {
+                   const std::set<std::string>& stored, const std::set<std::string>& joined) {
   const FieldChoices& fields = options.fields;
   require_known(fields.layout, "--layout", known, stored);
   require_known(fields.dtype, "--dtype", known, stored);
   require_known(fields.shape, "--shape", known, stored);
   require_known(fields.decode, "--decode", known, stored);
-  require_known(options.maps, "--map", known, stored);
+  for (const auto& [name, map] : options.maps) {
+    if (joined.count(name) == 0) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--map {}={}: it is no array that is joined by key; there are: {}",
+                              name, map, fmt::join(joined, " ")));
+    }
+  }
   std::set<std::string> renamable = known;
   renamable.insert("keys");
   renamable.insert(stored.begin(), stored.end());
@@ -575,6 +608,7 @@ class DatasetBuilder {
     }
     SplitBuilder joined(name, gather_members(pointers, options_.fields, warn_), options_, warn_);
     joined.join_members();
+    joined_.insert(joined.joined().begin(), joined.joined().end());
     for (SplitBuilder& builder : cut(std::move(joined), options_.split_rule)) {
       dataset_.splits.push_back(builder.build());
       known_.insert(builder.names_seen().begin(), builder.names_seen().end());
@@ -585,7 +619,7 @@ class DatasetBuilder {
 
   Dataset finish(const std::vector<OpenedSource>& sources) {
     if (records_ > 0 || !stored_.empty()) {
-      check_choices(options_, known_, stored_);
+      check_choices(options_, known_, stored_, joined_);
     }
     dataset_.pad_value = options_.fields.pad_value;
     dataset_.attributes = add_attributes(gather_attributes(sources, warn_), options_, rates_);
@@ -630,6 +664,7 @@ class DatasetBuilder {
   Dataset dataset_;
   std::set<std::string> known_;   // fields of records
   std::set<std::string> stored_;  // arrays of stores
+  std::set<std::string> joined_;  // arrays that are joined by key
   std::uint64_t records_ = 0;
   Rates rates_;
 };

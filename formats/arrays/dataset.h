@@ -60,6 +60,8 @@ struct OpenedSource {
   std::vector<StorePtr> stores{};
   // For a store that is one array and was given no SPLIT: "train", or by its name.
   std::string array_split{};
+  // As --permissive, for what is wrong with this source.
+  bool permissive = false;
 };
 
 struct NamedArray {

@@ -4,9 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <numeric>
+
+#include "formats/bytes/key_order.h"
 
 namespace npyfs {
 
@@ -18,59 +19,51 @@ std::string key_text(const RecordTable& table, std::uint64_t record) {
                                                : std::string(table.text_key(record));
 }
 
-// A table's records sorted by key, for binary search: 8 bytes a record.
-class KeyOrder {
+struct IntegerKey {
+  const RecordTable* table;
+  std::int64_t operator()(std::uint64_t record) const { return table->int_key(record); }
+};
+struct TextKey {
+  const RecordTable* table;
+  std::string_view operator()(std::uint64_t record) const { return table->text_key(record); }
+};
+
+// A table's records sorted by key.
+class TableOrder {
  public:
-  explicit KeyOrder(const RecordTable& table) : table_(table), order_(table.size()) {
-    std::iota(order_.begin(), order_.end(), std::uint64_t{0});
-    std::sort(order_.begin(), order_.end(), [&](std::uint64_t a, std::uint64_t b) {
-      return integers() ? table_.int_key(a) < table_.int_key(b)
-                        : table_.text_key(a) < table_.text_key(b);
-    });
+  explicit TableOrder(const RecordTable& table) {
+    if (table.key_kind() == KeyKind::kInteger) {
+      integers_.emplace(table.size(), IntegerKey{&table});
+    } else {
+      texts_.emplace(table.size(), TextKey{&table});
+    }
   }
 
   // A record whose key another has too.
   std::optional<std::uint64_t> duplicate() const {
-    const auto twice =
-        std::adjacent_find(order_.begin(), order_.end(), [&](std::uint64_t a, std::uint64_t b) {
-          return integers() ? table_.int_key(a) == table_.int_key(b)
-                            : table_.text_key(a) == table_.text_key(b);
-        });
-    return twice != order_.end() ? std::optional(*twice) : std::nullopt;
+    return integers_ ? integers_->duplicate() : texts_->duplicate();
   }
 
   std::optional<std::uint64_t> find(const RecordTable& other, std::uint64_t record) const {
-    if (integers() && other.key_kind() == KeyKind::kInteger) {
-      return find(other.int_key(record));
+    if (integers_ && other.key_kind() == KeyKind::kInteger) {
+      return integers_->find(other.int_key(record));
     }
     const std::string key = key_text(other, record);
-    if (integers()) {
-      std::int64_t number = 0;
-      const auto parsed = std::from_chars(key.data(), key.data() + key.size(), number);
-      return parsed.ec == std::errc() && std::to_string(number) == key ? find(number)
-                                                                       : std::nullopt;
+    if (texts_) {
+      return texts_->find(std::string_view(key));
     }
-    const auto at = std::lower_bound(
-        order_.begin(), order_.end(), key,
-        [&](std::uint64_t row, const std::string& k) { return table_.text_key(row) < k; });
-    return at != order_.end() && table_.text_key(*at) == key ? std::optional(*at) : std::nullopt;
+    std::int64_t number = 0;
+    const auto parsed = std::from_chars(key.data(), key.data() + key.size(), number);
+    return parsed.ec == std::errc() && std::to_string(number) == key ? integers_->find(number)
+                                                                     : std::nullopt;
   }
 
  private:
-  std::optional<std::uint64_t> find(std::int64_t key) const {
-    const auto at = std::lower_bound(
-        order_.begin(), order_.end(), key,
-        [&](std::uint64_t row, std::int64_t k) { return table_.int_key(row) < k; });
-    return at != order_.end() && table_.int_key(*at) == key ? std::optional(*at) : std::nullopt;
-  }
-
-  bool integers() const { return table_.key_kind() == KeyKind::kInteger; }
-
-  const RecordTable& table_;
-  std::vector<std::uint64_t> order_;
+  std::optional<KeyOrder<IntegerKey>> integers_;
+  std::optional<KeyOrder<TextKey>> texts_;
 };
 
-void refuse_duplicate(const KeyOrder& order, const RecordTable& table, const std::string& name) {
+void refuse_duplicate(const TableOrder& order, const RecordTable& table, const std::string& name) {
   if (const auto twice = order.duplicate()) {
     throw file_error(ErrorKind::kCorrupt, name,
                      fmt::format("key {} stands there twice, so that joining by key is ambiguous",
@@ -82,7 +75,7 @@ void refuse_duplicate(const KeyOrder& order, const RecordTable& table, const std
 
 void require_unique_keys(const RecordTable& table, const std::string& name) {
   if (table.key_kind() != KeyKind::kNone) {
-    refuse_duplicate(KeyOrder(table), table, name);
+    refuse_duplicate(TableOrder(table), table, name);
   }
 }
 
@@ -100,7 +93,7 @@ Join join_rows(const RecordTable& first, const RecordTable& joined, const std::s
     std::iota(join.rows.begin(), join.rows.end(), std::uint64_t{0});
     return join;
   }
-  const KeyOrder order(joined);
+  const TableOrder order(joined);
   refuse_duplicate(order, joined, joined_name);
   for (std::uint64_t record = 0; record < first.size(); ++record) {
     if (const auto row = order.find(first, record)) {

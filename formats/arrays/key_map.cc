@@ -4,20 +4,21 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 
 #include "formats/bytes/endian.h"
 #include "formats/bytes/line_reader.h"
 #include "formats/bytes/string_list.h"
 #include "formats/bytes/utf8.h"
+#include "formats/bytes/words.h"
 #include "formats/extents.h"
 
 namespace npyfs {
 
 namespace {
 
-constexpr std::string_view kBlanks = " \t\n\v\f\r";
-constexpr std::size_t kMostLineNbytes = 1 << 20;
+constexpr std::size_t kMostMapLineNbytes = 1 << 20;
 
 class MappedTable : public RecordTable {
  public:
@@ -57,43 +58,68 @@ std::string from_utf32(std::span<const std::byte> text) {
   return out;
 }
 
-StringList values_of_field(const Column& column) {
+StringList values_of_field(const RecordTable& table, const Field& field) {
   StringList values;
   NoContext context;
   Item item;
   std::vector<std::byte> text;
-  for (std::uint64_t record = 0; record < column.size(); ++record) {
+  for (std::uint64_t record = 0; record < table.size(); ++record) {
     item.present = true;
     item.damage = nullptr;
-    column.inspect(record, item);
-    if (item.damage != nullptr || !item.present || item.dtype.kind != 'U') {
+    field.typed->inspect(record, item);
+    if (item.damage != nullptr) {
+      throw item.damage->error;
+    }
+    if (!item.present) {
       values.append({});
       continue;
     }
+    if (item.dtype.kind != 'U') {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--map: {} is {}, expected text that names each record's key",
+                              field.name, item.dtype.text()));
+    }
     text.assign(item.dtype.itemsize, std::byte{0});
-    column.decode(record, text, context);
+    field.typed->decode(record, text, context);
     values.append(from_utf32(text));
   }
   return values;
 }
 
-std::map<std::string, std::string> read_map(const std::string& path) {
-  std::map<std::string, std::string> map;
-  const SourcePtr file = FileSource::open(path, path);
-  LineReader lines(*file, kMostLineNbytes);
+std::map<std::string, std::string, std::less<>> read_map(const ByteSource& file) {
+  std::map<std::string, std::string, std::less<>> map;
+  LineReader lines(file, kMostMapLineNbytes);
   for (std::string_view line; lines.next(line);) {
-    const std::size_t key = line.find_first_not_of(kBlanks);
-    const std::size_t key_end = std::min(line.find_first_of(kBlanks, key), line.size());
-    const std::size_t value = line.find_first_not_of(kBlanks, key_end);
-    if (key == std::string_view::npos || value == std::string_view::npos) {
-      throw corrupt_at(
-          path, lines.offset(),
-          fmt::format("line {} has no two words, expected a key and its value", lines.number()));
+    const auto fault = [&](const std::string& what) {
+      return corrupt_at(file.name(), lines.offset(),
+                        fmt::format("line {} {}", lines.number(), what));
+    };
+    std::size_t at = 0;
+    const std::string_view key = next_word(line, at);
+    const std::string_view value = next_word(line, at);
+    if (value.empty() || !next_word(line, at).empty()) {
+      throw fault("has not two words, expected a key and its value");
     }
-    const std::size_t value_end = std::min(line.find_first_of(kBlanks, value), line.size());
-    map.emplace(line.substr(key, key_end - key), line.substr(value, value_end - value));
+    if (!map.emplace(key, value).second) {
+      throw fault(fmt::format("has key '{}', expected it once, as it stands further above too",
+                              printable(key)));
+    }
   }
   return map;
+}
+
+SourcePtr open_map(const std::string& map) {
+  try {
+    return FileSource::open(map, map);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNotFound) {
+      throw;
+    }
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--map: the first source of the split has no text field {}, and there "
+                            "is no such file, expected one of them (kaldi:DIR has utt2spk)",
+                            printable(map)));
+  }
 }
 
 }  // namespace
@@ -101,13 +127,16 @@ std::map<std::string, std::string> read_map(const std::string& path) {
 TablePtr map_keys(TablePtr table, const std::string& map) {
   for (const Field& field : table->fields()) {
     if (field.name == map && field.typed != nullptr) {
-      return std::make_shared<MappedTable>(table, values_of_field(*field.typed));
+      return std::make_shared<MappedTable>(table, values_of_field(*table, field));
     }
   }
-  const auto values = read_map(map);
+  const auto values = read_map(*open_map(map));
+  if (values.empty()) {
+    return table;  // Kaldi's empty utt2spk: each key is its own value
+  }
   StringList keys;
   for (std::uint64_t record = 0; record < table->size(); ++record) {
-    const auto found = values.find(std::string(table->text_key(record)));
+    const auto found = values.find(table->text_key(record));
     if (found == values.end()) {
       throw file_error(ErrorKind::kCorrupt, map,
                        fmt::format("it lacks {}, expected every key", record_name(*table, record)));

@@ -47,6 +47,7 @@ class FieldLayout {
     choose_column();
     found_ = survey(*column_, *table_);
     convert();
+    require_declared_dtype();
     if (!fits()) {
       fall_back_to_bytes(fmt::format("cannot be one array: {}", found_.odd_record));
       found_ = survey(*column_, *table_);
@@ -71,6 +72,7 @@ class FieldLayout {
       column_ = field_.typed;
       if (dtype != nullptr || shape != nullptr) {
         column_ = redeclare(dtype, shape);
+        redeclared_ = true;
       }
       return;
     }
@@ -85,6 +87,17 @@ class FieldLayout {
     if (!stored) {
       decode_payload();
     }
+  }
+
+  // Items of known type that were to be of another: all must have become so.
+  void require_declared_dtype() const {
+    const DType* dtype = chosen(choices_.dtype, name_);
+    if (dtype == nullptr || !redeclared_ || found_.empty || found_.dtype == *dtype) {
+      return;
+    }
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}: --dtype {}={}: its items are {}, expected what they fit in",
+                            first_source(*table_), name_, dtype->text(), found_.dtype.text()));
   }
 
   // A choice that nothing comes of is a mistake.
@@ -319,6 +332,7 @@ class FieldLayout {
   const std::function<void(const std::string&)>& warn_;
   Layout layout_ = Layout::kAuto;
   bool declared_ = false;
+  bool redeclared_ = false;  // of known type, and shown as another
   std::shared_ptr<const Column> column_;
   Survey found_;
   LaidOutField result_;

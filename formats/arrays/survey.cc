@@ -182,32 +182,54 @@ class Surveyor {
     }
   }
 
-  // Damaged records take the common shape; where there is none, the rows that their size tells.
+  // Damaged records have the rows that are known of them, else the common shape; where there is
+  // none, the rows that their size tells.
   void size_damaged() {
-    if (!started_ || found_.empty) {
+    if (found_.empty) {
       return;
     }
-    const std::uint64_t row_nbytes = row_elements(found_.shape) * found_.dtype.itemsize;
+    const bool ragged = started_;
     for (const std::uint64_t record : damaged_->list()) {
-      const auto nbytes = damaged_nbytes(record);
-      const bool fits = nbytes && row_nbytes > 0 && *nbytes % row_nbytes == 0;
-      found_.rows[record] = fits ? *nbytes / row_nbytes : 0;
-      if (!fits && found_.unsized++ == 0) {
-        found_.first_unsized = record;
+      const DamagedSize size = size_of_damaged(record);
+      if (size.rows && !started_ && !found_.shape.empty() && *size.rows != rows_of(found_.shape)) {
+        start_rows(found_.records);
+        found_.all_alike = false;
+        found_.odd_record =
+            fmt::format("{} is damaged and has {} rows, the first is {}",
+                        record_name(table_, record), *size.rows, shape_text(found_.shape));
+      }
+      if (started_ && size.rows) {
+        found_.rows[record] = *size.rows;
+      } else if (ragged) {
+        take_rows_from_nbytes(record, size.nbytes);
       }
     }
   }
 
+  void take_rows_from_nbytes(std::uint64_t record, std::optional<std::uint64_t> nbytes) {
+    const std::uint64_t row_nbytes = row_elements(found_.shape) * found_.dtype.itemsize;
+    const bool fits = nbytes && row_nbytes > 0 && *nbytes % row_nbytes == 0;
+    found_.rows[record] = fits ? *nbytes / row_nbytes : 0;
+    if (!fits && found_.unsized++ == 0) {
+      found_.first_unsized = record;
+    }
+  }
+
+  struct DamagedSize {
+    std::optional<std::uint64_t> rows;
+    std::optional<std::uint64_t> nbytes;
+  };
   // What the column says of a damaged record's size: millions of sizes are better asked for again
   // than kept.
-  std::optional<std::uint64_t> damaged_nbytes(std::uint64_t record) const {
+  DamagedSize size_of_damaged(std::uint64_t record) const {
     Item item;
     try {
       column_.inspect(record, item);
     } catch (const Error&) {
-      return std::nullopt;
+      return {};
     }
-    return item.damage != nullptr ? item.damage->nbytes : std::nullopt;
+    return item.damage != nullptr ? DamagedSize{item.damage->rows, item.damage->nbytes}
+                                  : DamagedSize{};
   }
 
   Error checksum_error(std::uint64_t record, const Extent& payload) const {

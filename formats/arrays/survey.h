@@ -34,8 +34,8 @@ struct Survey {
   std::uint64_t first_absent = 0;
   // Rows (items along axis 0) of each record; empty while all are alike and none is absent.
   std::vector<std::uint64_t> rows;
-  // Records that cannot be read, with why. They take the common shape, or the rows their size
-  // tells.
+  // Records that cannot be read, with why. They have the rows that are known of them, else the
+  // common shape, else the rows their size tells.
   std::shared_ptr<const DamagedRecords> damaged;
   // Those for which there is neither: they have no rows.
   std::uint64_t unsized = 0;

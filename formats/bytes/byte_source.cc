@@ -135,11 +135,19 @@ int FileSource::open_regular(const std::string& path, const std::string& name, I
 }
 
 std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name,
-                                             Descriptor descriptor) {
+                                             Descriptor descriptor, const Check& check) {
   // First, since it may fail.
   std::string absolute = std::filesystem::absolute(path).string();
   Identity identity{};
   int fd = open_regular(path, name, identity);
+  if (check) {
+    try {
+      check(std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd)).string());
+    } catch (...) {
+      ::close(fd);
+      throw;
+    }
+  }
   if (descriptor == Descriptor::kOnDemand) {
     ::close(fd);
     fd = -1;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -117,8 +118,11 @@ class FileSource : public ByteSource {
   // With kOnDemand no descriptor is kept: each read opens the file anew and looks whether it is
   // still the same one.
   enum class Descriptor { kKept, kOnDemand };
+  // `check`, if any, gets the file's real path once it is open, and throws where it may not be.
+  using Check = std::function<void(const std::string& real_path)>;
   static std::shared_ptr<FileSource> open(const std::string& path, const std::string& name,
-                                          Descriptor descriptor = Descriptor::kKept);
+                                          Descriptor descriptor = Descriptor::kKept,
+                                          const Check& check = nullptr);
   ~FileSource() override;
 
   void check_unchanged() const override;

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "formats/bytes/inflate.h"
+#include "formats/bytes/words.h"
 #include "formats/kaldi/binary.h"
 
 namespace npyfs {
@@ -19,10 +21,7 @@ constexpr std::size_t kMostKeyNbytes = 64 * 1024;
 class ArkReader {
  public:
   ArkReader(const SourcePtr& source, Wanted wanted, OpenContext& context)
-      : source_(source),
-        context_(context),
-        cursor_(*source),
-        objects_(std::move(wanted), source->name(), context) {
+      : context_(context), cursor_(*source), objects_(std::move(wanted), source->name(), context) {
     index_.sources.push_back(source);
   }
 
@@ -31,6 +30,7 @@ class ArkReader {
       while (read_key()) {
         Object object;
         objects_.read(cursor_, false, object);
+        objects_.check_company(cursor_, object);
         index_.objects.push_back(object);
         index_.keys.append(key_);
         skip_surplus(object);
@@ -38,13 +38,45 @@ class ArkReader {
     } catch (const Error& error) {
       give_up(error);
     }
-    objects_.settle(index_);
+    settle();
+    check_sorted();
     index_.objects.shrink_to_fit();
     index_.keys.shrink();
     return std::move(index_);
   }
 
  private:
+  // The first line that is not of the kind of all others ends the archive, as any other damage
+  // does.
+  void settle() {
+    std::uint64_t whole = index_.objects.size();
+    std::optional<Error> first;
+    objects_.settle(index_, [&](std::uint64_t record, const Error& error) {
+      if (!first) {
+        first = error;
+        whole = record;
+      }
+    });
+    if (!first) {
+      return;
+    }
+    index_.objects.resize(whole);
+    StringList keys;
+    for (std::uint64_t record = 0; record < whole; ++record) {
+      keys.append(index_.keys[record]);
+    }
+    index_.keys = std::move(keys);
+    give_up(*first);
+  }
+
+  void check_sorted() const {
+    const auto record = context_.keys_sorted ? first_unsorted(index_.keys) : std::nullopt;
+    if (record) {
+      throw corrupt_at(cursor_.source().name(), index_.objects[*record].offset,
+                       unsorted_text(index_.keys, *record));
+    }
+  }
+
   // Moves to where the next object begins; false at the end of the archive.
   bool read_key() {
     while (is_blank(cursor_.peek())) {
@@ -69,12 +101,22 @@ class ArkReader {
       end_in_key(begin);
       return false;
     }
+    const bool control = std::any_of(
+        key_.begin(), key_.end(), [](char byte) { return static_cast<unsigned char>(byte) < 32; });
+    if (control && objects_.has_guessed()) {
+      throw cursor_.fault(
+          begin,
+          fmt::format("key '{}' has control characters in it, expected none; "
+                      "the objects before it were taken for {}, --decode "
+                      "x=KIND says what they are",
+                      printable(key_.substr(0, 100)), kind_name(index_.objects.back().kind)));
+    }
     if (c == ' ' || c == '\t') {
       cursor_.skip();
       // An empty last line may lack its end, nothing else can be empty.
       const bool among_lines =
           !index_.objects.empty() && index_.objects.back().kind == ObjectKind::kLine;
-      if (cursor_.peek() < 0 && !among_lines) {
+      if (!among_lines && only_blanks_follow()) {
         end_in_key(begin);
         return false;
       }
@@ -86,6 +128,17 @@ class ArkReader {
                       printable(key_.substr(0, 100)), c));
     }
     return true;
+  }
+
+  // Text matrices begin with a blank of their own: one that is cut behind it is not there.
+  bool only_blanks_follow() {
+    const std::uint64_t begin = cursor_.offset();
+    while (cursor_.peek() == ' ' || cursor_.peek() == '\t') {
+      cursor_.skip();
+    }
+    const bool ends = cursor_.peek() < 0;
+    cursor_.seek(begin);
+    return ends;
   }
 
   // Kaldi takes that for a clean end and says nothing.
@@ -127,7 +180,6 @@ class ArkReader {
                               index_.objects.size()));
   }
 
-  SourcePtr source_;
   OpenContext& context_;
   Cursor cursor_;
   ObjectReader objects_;

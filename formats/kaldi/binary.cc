@@ -8,8 +8,11 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <vector>
+
+#include "formats/bytes/words.h"
 
 namespace npyfs {
 
@@ -17,18 +20,18 @@ namespace {
 
 constexpr std::uint64_t kMostInnerLists = 10'000'000;  // Kaldi's own limit
 
-struct Token {
+struct TypeMarker {
   std::string_view text;
   ObjectKind kind;
 };
-constexpr std::array<Token, 8> kTokens = {{{"FM", ObjectKind::kFloatMatrix},
-                                           {"DM", ObjectKind::kDoubleMatrix},
-                                           {"FV", ObjectKind::kFloatVector},
-                                           {"DV", ObjectKind::kDoubleVector},
-                                           {"CM", ObjectKind::kCompressed},
-                                           {"CM2", ObjectKind::kCompressed2},
-                                           {"CM3", ObjectKind::kCompressed3},
-                                           {"SM", ObjectKind::kSparse}}};
+constexpr std::array<TypeMarker, 8> kTypeMarkers = {{{"FM", ObjectKind::kFloatMatrix},
+                                                     {"DM", ObjectKind::kDoubleMatrix},
+                                                     {"FV", ObjectKind::kFloatVector},
+                                                     {"DV", ObjectKind::kDoubleVector},
+                                                     {"CM", ObjectKind::kCompressed},
+                                                     {"CM2", ObjectKind::kCompressed2},
+                                                     {"CM3", ObjectKind::kCompressed3},
+                                                     {"SM", ObjectKind::kSparse}}};
 
 std::uint32_t read_count(Cursor& cursor, const char* what,
                          std::uint64_t most = std::numeric_limits<std::int32_t>::max()) {
@@ -119,7 +122,7 @@ void read_sparse(Cursor& cursor, Object& object) {
   }
   if (std::uint64_t{object.rows} * object.cols > kMostDenseElements) {
     throw cursor.fault(object.offset, fmt::format("the sparse matrix is {} x {}, expected at most "
-                                                  "2^30 elements (it is shown dense)",
+                                                  "2^26 elements (it is shown dense)",
                                                   object.rows, object.cols));
   }
 }
@@ -181,8 +184,8 @@ bool at_bool(Cursor& cursor, const std::string& marker) {
   if (head.empty() || (head[0] != std::byte{'T'} && head[0] != std::byte{'F'})) {
     return false;
   }
-  const bool known = std::any_of(kTokens.begin(), kTokens.end(),
-                                 [&](const Token& token) { return token.text == marker; });
+  const bool known = std::any_of(kTypeMarkers.begin(), kTypeMarkers.end(),
+                                 [&](const TypeMarker& token) { return token.text == marker; });
   return !known || (head.size() == 5 && head[3] == std::byte{0} && head[4] == std::byte{'B'});
 }
 
@@ -197,15 +200,16 @@ void read_numbers(Cursor& cursor, Object& object, ObjectKind int_kind) {
 }
 
 void read_typed(Cursor& cursor, Object& object, const std::string& marker) {
-  const auto token = std::find_if(kTokens.begin(), kTokens.end(),
-                                  [&](const Token& known) { return known.text == marker; });
-  if (token == kTokens.end()) {
+  const auto token = std::find_if(kTypeMarkers.begin(), kTypeMarkers.end(),
+                                  [&](const TypeMarker& known) { return known.text == marker; });
+  if (token == kTypeMarkers.end()) {
     throw cursor.fault(cursor.offset(),
                        fmt::format("the object's type is '{}', expected FM, DM, CM, CM2, CM3, SM, "
                                    "FV, DV or numbers (other objects are not understood)",
                                    printable(marker)));
   }
   object.kind = token->kind;
+  object.began = true;
   cursor.seek(cursor.offset() + marker.size() + 1);
   if (is_vector(object.kind)) {
     object.rows = read_count(cursor, "the dimension");
@@ -240,13 +244,13 @@ bool at_end_or_key(Cursor& cursor) {
 }
 
 // Whether the file from `offset` on is objects of this kind; `values` are the numbers of scalars.
-bool fits(const ByteSource& source, std::uint64_t offset, ObjectKind kind,
+bool fits(const ByteSource& source, std::uint64_t offset, ObjectKind kind, int samples,
           std::vector<std::uint32_t>& values) {
-  constexpr int kSamples = 8;
+  values.clear();
   Cursor cursor(source);
   cursor.seek(offset);
   try {
-    for (int i = 0; i < kSamples && at_binary_object(cursor); ++i) {
+    for (int i = 0; i < samples && at_binary_object(cursor); ++i) {
       Object object;
       parse_binary_object(cursor, kind, object);
       const std::uint64_t end = cursor.offset();
@@ -282,6 +286,19 @@ bool look_like_floats(const std::vector<std::uint32_t>& values) {
   return any;
 }
 
+// Integers, or floats of the same form.
+ObjectKind refine_by_values(const ByteSource& source, std::uint64_t offset, ObjectKind kind,
+                            int samples) {
+  std::vector<std::uint32_t> values;
+  fits(source, offset, kind, samples, values);
+  if (!look_like_floats(values)) {
+    return kind;
+  }
+  return kind == ObjectKind::kInt32        ? ObjectKind::kFloat
+         : kind == ObjectKind::kInt32Pairs ? ObjectKind::kFloatPairs
+                                           : kind;
+}
+
 }  // namespace
 
 bool at_binary_object(Cursor& cursor) {
@@ -302,9 +319,11 @@ void parse_binary_object(Cursor& cursor, ObjectKind int_kind, Object& object) {
   }
   const std::string marker = read_marker(cursor);
   if (first == 4 || first == 8) {
+    object.began = true;
     read_numbers(cursor, object, int_kind);
   } else if (at_bool(cursor, marker)) {
     object.kind = ObjectKind::kBool;
+    object.began = true;
     cursor.skip();
   } else {
     read_typed(cursor, object, marker);
@@ -313,24 +332,24 @@ void parse_binary_object(Cursor& cursor, ObjectKind int_kind, Object& object) {
 }
 
 ObjectKind guess_int_kind(const ByteSource& source, std::uint64_t offset) {
+  std::vector<ObjectKind> fitting = {ObjectKind::kInt32Vector, ObjectKind::kInt32,
+                                     ObjectKind::kInt32Pairs, ObjectKind::kInt32Vectors,
+                                     ObjectKind::kPosterior};
   std::vector<std::uint32_t> values;
-  for (const ObjectKind kind :
-       {ObjectKind::kInt32Vector, ObjectKind::kInt32, ObjectKind::kInt32Pairs,
-        ObjectKind::kInt32Vectors, ObjectKind::kPosterior}) {
-    values.clear();
-    if (!fits(source, offset, kind, values)) {
-      continue;
+  // A few objects tell most tables; the others begin with zeroes or empty lists.
+  for (const int samples : {8, 1000}) {
+    std::vector<ObjectKind> still;
+    std::copy_if(fitting.begin(), fitting.end(), std::back_inserter(still),
+                 [&](ObjectKind kind) { return fits(source, offset, kind, samples, values); });
+    if (still.size() == 1 || (samples > 8 && !still.empty())) {
+      return refine_by_values(source, offset, still.front(), samples);
     }
-    const bool floats = look_like_floats(values);
-    if (kind == ObjectKind::kInt32 && floats) {
-      return ObjectKind::kFloat;
+    if (still.empty()) {
+      return fitting.front();
     }
-    if (kind == ObjectKind::kInt32Pairs && floats) {
-      return ObjectKind::kFloatPairs;
-    }
-    return kind;
+    fitting = std::move(still);
   }
-  return ObjectKind::kInt32Vector;
+  return fitting.front();
 }
 
 }  // namespace npyfs

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "formats/bytes/words.h"
 #include "formats/kaldi/number.h"
 #include "formats/kaldi/object.h"
 #include "formats/kaldi/text.h"
@@ -34,6 +35,7 @@ class BracketReader {
     if (input_.peek() != ']' && !is_blank(input_.peek())) {
       throw fault_(fmt::format("{} follows '[', expected a blank", shown(input_.peek())));
     }
+    object.began = true;
     for (int c = input_.peek(); c != ']'; c = input_.peek()) {
       if (c == '\n' || c == ';') {
         object.row_break = true;
@@ -52,7 +54,6 @@ class BracketReader {
   }
 
  private:
-  // A longer word is none.
   static constexpr std::size_t kMostWordNbytes = 400;
 
   static std::string shown(int c) {
@@ -66,7 +67,8 @@ class BracketReader {
       word_ += static_cast<char>(c);
       input_.skip();
       if (word_.size() > kMostWordNbytes) {
-        break;
+        throw fault_(
+            fmt::format("a number has more than {} characters, expected fewer", kMostWordNbytes));
       }
     }
     if (c < 0) {
@@ -125,7 +127,7 @@ class SparseReader {
     }
     if (std::uint64_t{rows} * cols > kMostDenseElements) {
       throw fault_(
-          fmt::format("the sparse matrix is {} x {}, expected at most 2^30 elements (it is "
+          fmt::format("the sparse matrix is {} x {}, expected at most 2^26 elements (it is "
                       "shown dense)",
                       rows, cols));
     }
@@ -151,12 +153,11 @@ class SparseReader {
   }
 
   std::string_view next() {
-    const std::size_t begin = rest_.find_first_not_of(kBlanks);
-    if (begin == std::string_view::npos) {
+    std::size_t end = 0;
+    const std::string_view word = next_word(rest_, end);
+    if (word.empty()) {
       throw fault_("the sparse matrix is cut off, expected ']'");
     }
-    const std::size_t end = std::min(rest_.find_first_of(kBlanks, begin), rest_.size());
-    const std::string_view word = rest_.substr(begin, end - begin);
     rest_.remove_prefix(end);
     return word;
   }

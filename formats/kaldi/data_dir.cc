@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "formats/bytes/key_order.h"
+#include "formats/confinement.h"
 #include "formats/kaldi/ark.h"
 #include "formats/kaldi/scp.h"
 #include "formats/kaldi/segments.h"
@@ -19,9 +21,9 @@ bool is_file(const std::string& path) {
 }
 
 // The words said of each of `keys`; none where the file lacks one.
-ObjectIndex words_for(const StringList& keys, const std::string& path, OpenContext& context) {
-  const ObjectIndex words =
-      read_ark(FileSource::open(path, path), *parse_wanted("tokens"), context);
+ObjectIndex words_for(const StringList& keys, const SourcePtr& file, OpenContext& context) {
+  const std::string& path = file->name();
+  const ObjectIndex words = read_ark(file, *parse_wanted("tokens"), context);
   const auto rows = match_keys(keys, words.keys, path);
   ObjectIndex chosen;
   chosen.sources = words.sources;
@@ -78,16 +80,42 @@ class DataDirTable : public RecordTable {
   std::vector<SourcePtr> sources_;
 };
 
-ObjectIndex read_main(const std::string& path, const Wanted& wanted, OpenContext& context) {
-  if (const std::string feats = path + "/feats.scp"; is_file(feats)) {
-    return read_scp(FileSource::open(feats, feats), path, wanted, context);
+// The directory's own files may be links that lead out of it.
+class DirFiles {
+ public:
+  DirFiles(const std::string& path, const OpenContext& context)
+      : path_(path), context_(context), confinement_(path, context) {}
+
+  // Null where there is none. Throws as Confinement::open.
+  SourcePtr open(const char* name) const {
+    const std::string path = path_ + "/" + name;
+    struct stat about;
+    if (!is_file(path) && ::lstat(path.c_str(), &about) == 0) {
+      context_.warn(fmt::format("{}: left out, as it leads to no regular file", printable(path)));
+    }
+    return is_file(path) ? confinement_.open(path, path) : nullptr;
   }
-  const std::string wav = path + "/wav.scp";
-  ObjectIndex recordings = read_scp(FileSource::open(wav, wav), path, wanted, context);
-  const std::string segments = path + "/segments";
-  return is_file(segments)
-             ? cut_segments(FileSource::open(segments, segments), std::move(recordings), context)
-             : std::move(recordings);
+
+ private:
+  const std::string& path_;
+  const OpenContext& context_;
+  Confinement confinement_;
+};
+
+ObjectIndex read_main(const std::string& path, const DirFiles& files, const Wanted& wanted,
+                      OpenContext& context) {
+  if (const SourcePtr feats = files.open("feats.scp")) {
+    return read_scp(feats, path, wanted, context);
+  }
+  const SourcePtr wav = files.open("wav.scp");
+  if (wav == nullptr) {
+    throw file_error(ErrorKind::kUnsupported, path,
+                     "it has neither feats.scp nor wav.scp, expected one of them");
+  }
+  ObjectIndex recordings = read_scp(wav, path, wanted, context);
+  const SourcePtr segments = files.open("segments");
+  return segments != nullptr ? cut_segments(segments, std::move(recordings), context)
+                             : std::move(recordings);
 }
 
 }  // namespace
@@ -98,12 +126,14 @@ bool is_data_dir(const std::string& path) {
 
 std::shared_ptr<const RecordTable> open_data_dir(const std::string& path, OpenContext& context) {
   const auto wanted = parse_wanted(context.decode_kind("x"));
-  ObjectIndex main = read_main(path, wanted.value_or(Wanted{}), context);
+  const DirFiles files(path, context);
+  ObjectIndex main = read_main(path, files, wanted.value_or(Wanted{}), context);
   const StringList keys = main.keys;
+  const std::string keys_of = main.more_sources.back()->name();  // the script or the segments
   auto table = std::make_shared<DataDirTable>(make_kaldi_table(std::move(main)));
   for (const char* name : {"text", "utt2spk"}) {
-    const std::string file = path + "/" + name;
-    if (is_file(file)) {
+    if (const SourcePtr file = files.open(name)) {
+      require_unique(keys, keys_of);
       table->add_words(name, words_for(keys, file, context));
     }
   }

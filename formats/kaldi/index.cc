@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 
+#include "formats/bytes/words.h"
 #include "formats/kaldi/binary.h"
 
 namespace npyfs {
@@ -54,6 +56,58 @@ std::string_view kaldiio_object(std::span<const std::byte> head) {
   return text.starts_with("fLaC") ? text.substr(0, 4) : std::string_view();
 }
 
+// Whether a line must be looked at again once all have been read: where the traits that all lines
+// have in common have not told what it holds, or how much.
+bool needs_text(ObjectKind kind, const Wanted& wanted) {
+  if (kind == ObjectKind::kTokens) {
+    return false;
+  }
+  const bool counted = kind <= ObjectKind::kInt32Vector;  // scalars too: of one word each
+  return !wanted.name.empty() || !counted;
+}
+
+// The texts of objects, read in order.
+class LineTexts {
+ public:
+  explicit LineTexts(const ObjectIndex& index) : index_(index) {}
+
+  // Valid until the next call. Throws as ByteSource::read_at.
+  std::string_view read(const Object& object) {
+    if (window_ == nullptr || source_ != object.source) {
+      source_ = object.source;
+      window_ = std::make_unique<WindowReader>(*index_.sources[source_], kNearNbytes);
+    }
+    const auto bytes = window_->at(object.offset, object.nbytes);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+ private:
+  static constexpr std::size_t kNearNbytes = 4096;
+
+  const ObjectIndex& index_;
+  std::uint32_t source_ = 0;
+  std::unique_ptr<WindowReader> window_;
+};
+
+// How far a wave in an archive reaches: chunks behind its samples are part of it, where its own
+// header says so and they look like chunks.
+std::uint64_t wave_nbytes(Cursor& cursor, std::uint64_t offset, const WavHeader& header) {
+  const std::uint64_t data_end = header.data_offset + header.frames * header.frame_nbytes;
+  const std::uint64_t odd = data_end & 1;
+  if (header.truncated || header.riff_nbytes <= data_end + odd + 8) {
+    return data_end;
+  }
+  cursor.seek(offset + data_end + odd);
+  const auto chunk = cursor.look(8);
+  const bool named = chunk.size() == 8 && std::all_of(chunk.begin(), chunk.begin() + 4, [](auto c) {
+                       return c >= std::byte{' '} && c < std::byte{0x7f};
+                     });
+  if (!named || header.riff_nbytes > cursor.source().nbytes() - offset) {
+    return data_end;
+  }
+  return header.riff_nbytes;
+}
+
 bool holds_integers(ObjectKind kind) {
   return kind >= ObjectKind::kInt32 && kind <= ObjectKind::kPosterior &&
          kind != ObjectKind::kFloat && kind != ObjectKind::kDouble;
@@ -92,61 +146,109 @@ const ObjectRange* ObjectIndex::find_range(std::uint64_t record) const {
   return found != ranges.end() && found->first == record ? &found->second : nullptr;
 }
 
+// Nothing is remembered of an object before it has passed all checks: one wrong offset in a script
+// must not change what the other objects are taken for.
 void ObjectReader::read(Cursor& cursor, bool bounded, Object& object) {
+  object = {};
   const auto head = cursor.look(12);
+  LineTraits traits = traits_;
+  std::optional<WavHeader> wave;
   if (!head.empty() && head[0] == std::byte{0}) {
-    if (!int_kind_) {
-      if (wanted_.kind && holds_integers(*wanted_.kind)) {
-        int_kind_ = *wanted_.kind;
-      } else if (wanted_.name == "float" || wanted_.name == "double") {
-        int_kind_ = ObjectKind::kFloat;
-      } else if (head.size() > 2 && head[2] == std::byte{4}) {
-        int_kind_ = guess_int_kind(cursor.source(), cursor.offset());
-      }
-    }
-    parse_binary_object(cursor, int_kind_.value_or(ObjectKind::kInt32Vector), object);
-  } else if (is_wav(head) && !wanted_.lines()) {
-    read_wave(cursor, bounded, object);
-  } else if (const std::string_view name = kaldiio_object(head);
-             !name.empty() && !wanted_.lines()) {
+    read_binary(cursor, head, object);
+  } else if (is_wav(head) && !by_line_) {
+    wave = read_wave(cursor, bounded, object);
+  } else if (const std::string_view name = kaldiio_object(head); !name.empty() && !by_line_) {
     throw cursor.fault(cursor.offset(),
                        fmt::format("the object is of kaldiio's own kind '{}'{}, expected one of "
                                    "Kaldi's",
                                    name, name == "PKL" ? ", a pickle, which is never loaded" : ""));
   } else {
-    const std::uint64_t begin = cursor.offset();
-    object = parse_text_object(cursor, wanted_.lines(), traits_);
-    if (traits_.binary && wanted_.name.empty()) {
-      throw cursor.fault(begin,
-                         "neither an object begins here nor is it text (it has a zero byte), "
-                         "expected one of them");
-    }
-    if (bounded && object.kind == ObjectKind::kLine && wanted_.name.empty()) {
-      throw cursor.fault(begin,
-                         "the file begins with neither an object nor a bracket nor RIFF, "
-                         "expected one object");
-    }
+    read_text(cursor, bounded, traits, object);
   }
   check_wanted(cursor, object);
-  check_company(cursor, object);
+  traits_ = traits;
+  if (wave) {
+    note_wave(cursor, object, *wave);
+  }
+  if (!object.text && object.kind >= ObjectKind::kInt32 && object.kind <= ObjectKind::kPosterior &&
+      object.kind != ObjectKind::kDouble && object.kind != ObjectKind::kBool) {
+    int_kind_ = object.kind;
+  }
 }
 
-// No reader takes lines or numbers for matrices: what looks like one among them is junk.
-void ObjectReader::check_company(Cursor& cursor, const Object& object) {
+// What an object is that begins with a four-byte number: as --decode says, as those before it, or
+// as the file looks from here on.
+ObjectKind ObjectReader::int_kind(Cursor& cursor, std::span<const std::byte> head) {
+  constexpr int kMostGuesses = 100;  // each may look at a thousand objects
+  if (wanted_.kind && holds_integers(*wanted_.kind)) {
+    return *wanted_.kind;
+  }
+  if (wanted_.name == "float" || wanted_.name == "double") {
+    return ObjectKind::kFloat;
+  }
+  if (int_kind_) {
+    return *int_kind_;
+  }
+  const bool ambiguous = head.size() > 2 && head[2] == std::byte{4};
+  return ambiguous && ++guesses_ <= kMostGuesses ? guess_int_kind(cursor.source(), cursor.offset())
+                                                 : ObjectKind::kInt32Vector;
+}
+
+void ObjectReader::read_binary(Cursor& cursor, std::span<const std::byte> head, Object& object) {
+  const bool guessed = head.size() > 2 && head[2] == std::byte{4} && wanted_.name.empty();
+  const ObjectKind kind = int_kind(cursor, head);
+  try {
+    parse_binary_object(cursor, kind, object);
+  } catch (const Error& error) {
+    if (!guessed || error.kind() != ErrorKind::kCorrupt) {
+      throw;
+    }
+    throw Error(error.kind(), fmt::format("{}, or say what it is (it was taken for {}): --decode "
+                                          "x=int32",
+                                          error.what(), kind_name(kind)));
+  }
+}
+
+void ObjectReader::read_text(Cursor& cursor, bool bounded, LineTraits& traits,
+                             Object& object) const {
+  const std::uint64_t begin = cursor.offset();
+  parse_text_object(cursor, by_line_, traits, object);
+  if (traits.binary && wanted_.name.empty()) {
+    throw cursor.fault(begin,
+                       "neither an object begins here nor is it text (it has a zero byte), "
+                       "expected one of them");
+  }
+  if (bounded && object.kind == ObjectKind::kLine && wanted_.name.empty()) {
+    throw cursor.fault(begin,
+                       "the file begins with neither an object nor a bracket nor RIFF, "
+                       "expected one object");
+  }
+}
+
+Company ObjectReader::company_of(const Object& object) const {
   const ObjectKind kind = object.kind;
-  const bool line =
-      kind == ObjectKind::kLine || (kind >= ObjectKind::kInt32 && kind <= ObjectKind::kPosterior);
-  seen_lines_ = seen_lines_ || line;
-  seen_blocks_ =
-      seen_blocks_ || is_wave(kind) || (!object.text && (is_matrix(kind) || is_vector(kind)));
+  if (kind == ObjectKind::kLine || (kind >= ObjectKind::kInt32 && kind <= ObjectKind::kPosterior)) {
+    return Company::kLines;
+  }
+  // Brackets among lines are posteriors, if a line has several.
+  return object.text && !object.row_break && kind != ObjectKind::kSparse && traits_.bracketed
+             ? Company::kEither
+             : Company::kBlocks;
+}
+
+void ObjectReader::check_company(const Cursor& cursor, const Object& object) {
+  const bool brackets = object.text && object.kind != ObjectKind::kLine;
+  const Company company = brackets ? Company::kEither : company_of(object);
+  seen_lines_ = seen_lines_ || company == Company::kLines;
+  seen_blocks_ = seen_blocks_ || company == Company::kBlocks;
   if (seen_lines_ && seen_blocks_) {
     throw cursor.fault(object.offset, fmt::format("the object is a {}, expected one of the kind of "
                                                   "those before it",
-                                                  kind_name(kind)));
+                                                  kind_name(object.kind)));
   }
 }
 
-void ObjectReader::check_wanted(Cursor& cursor, const Object& object) const {
+void ObjectReader::check_wanted(Cursor& cursor, Object& object) const {
   if (wanted_.name.empty() || object.kind == ObjectKind::kLine) {
     return;
   }
@@ -157,14 +259,15 @@ void ObjectReader::check_wanted(Cursor& cursor, const Object& object) const {
       (number && (wanted_.name == "float" || wanted_.name == "double"))) {
     return;
   }
+  object.began = false;  // it is whole: the choice is wrong
   throw cursor.fault(
       object.offset,
       fmt::format("the object is a {}, expected a {} as --decode says", found, wanted_.name));
 }
 
-void ObjectReader::read_wave(Cursor& cursor, bool bounded, Object& object) {
-  object = {};
+WavHeader ObjectReader::read_wave(Cursor& cursor, bool bounded, Object& object) {
   object.kind = ObjectKind::kWave;
+  object.began = true;
   object.offset = cursor.offset();
   const std::uint64_t avail = cursor.left();
   const WavHeader header = parse_wav(cursor.source(), cursor.window(), object.offset, avail);
@@ -177,6 +280,17 @@ void ObjectReader::read_wave(Cursor& cursor, bool bounded, Object& object) {
       header.data_offset > std::numeric_limits<std::uint32_t>::max()) {
     throw cursor.fault(object.offset, "the wave has 2^32 frames or more, expected fewer");
   }
+  object.rows = static_cast<std::uint32_t>(header.frames);
+  object.cols = header.channels;
+  object.header_nbytes = static_cast<std::uint32_t>(header.data_offset);
+  object.sample = header.sample;
+  object.big_endian = header.big_endian;
+  object.nbytes = bounded ? avail : std::min(avail, wave_nbytes(cursor, object.offset, header));
+  cursor.seek(object.offset + object.nbytes);
+  return header;
+}
+
+void ObjectReader::note_wave(const Cursor& cursor, const Object& object, const WavHeader& header) {
   if (header.truncated && ++truncated_ == 1) {
     context_.warn(cursor
                       .fault(object.offset,
@@ -186,15 +300,15 @@ void ObjectReader::read_wave(Cursor& cursor, bool bounded, Object& object) {
                                          header.frames))
                       .what());
   }
-  object.rows = static_cast<std::uint32_t>(header.frames);
-  object.cols = header.channels;
-  object.header_nbytes = static_cast<std::uint32_t>(header.data_offset);
-  object.sample = header.sample;
-  object.big_endian = header.big_endian;
-  object.nbytes = bounded ? avail : header.data_offset + header.frames * header.frame_nbytes;
   rates_differ_ = rates_differ_ || (rate_hz_ && *rate_hz_ != header.rate_hz);
   rate_hz_ = header.rate_hz;
-  cursor.seek(object.offset + object.nbytes);
+}
+
+// The names of a data directory's files say that they hold words.
+bool ObjectReader::holds_words() const {
+  const std::string_view file = std::string_view(table_).substr(table_.find_last_of('/') + 1);
+  return std::find(kWordFiles.begin(), kWordFiles.end(), file) != kWordFiles.end() ||
+         file.starts_with("text.");
 }
 
 ObjectKind ObjectReader::line_kind() const {
@@ -202,9 +316,7 @@ ObjectKind ObjectReader::line_kind() const {
     return *wanted_.kind;
   }
   const std::string_view file = std::string_view(table_).substr(table_.find_last_of('/') + 1);
-  const bool words = std::find(kWordFiles.begin(), kWordFiles.end(), file) != kWordFiles.end() ||
-                     file.starts_with("text.");
-  if (words || traits_.lines == 0) {
+  if (holds_words() || traits_.lines == 0) {
     return ObjectKind::kTokens;
   }
   if (traits_.bracketed) {
@@ -227,14 +339,33 @@ ObjectKind ObjectReader::line_kind() const {
   return ObjectKind::kTokens;
 }
 
-void ObjectReader::settle(ObjectIndex& index) {
+// Texts in brackets are matrices if one of them has a line end in it, else vectors; or the frames
+// of posteriors, if a line has several.
+void ObjectReader::settle(ObjectIndex& index, const Refuse& refuse) {
   const ObjectKind kind = line_kind();
-  for (Object& object : index.objects) {
-    if (object.kind == ObjectKind::kLine) {
-      settle_line(index, kind, object);
+  const bool matrices = are_matrices(index);
+  const bool posteriors = traits_.bracketed && kind == ObjectKind::kPosterior;
+  LineTexts texts(index);
+  for (std::uint64_t record = 0; record < index.objects.size(); ++record) {
+    Object& object = index.objects[record];
+    const bool brackets = object.text && object.kind == ObjectKind::kFloatVector;
+    if (brackets && !posteriors && !matrices) {
+      object.rows = object.cols;
+      object.cols = 0;
+    } else if (brackets && matrices) {
+      object.kind = ObjectKind::kFloatMatrix;
+    } else if (brackets || object.kind == ObjectKind::kLine) {
+      try {
+        settle_line(kind, needs_text(kind, wanted_) ? texts.read(object) : std::string_view(),
+                    fault_at(*index.sources[object.source], object.offset), object);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kCorrupt) {
+          throw;
+        }
+        refuse(record, error);
+      }
     }
   }
-  settle_brackets(index, kind);
   settle_floats(index);
   if (!rates_differ_) {
     index.rate_hz = rate_hz_;
@@ -245,54 +376,33 @@ void ObjectReader::settle(ObjectIndex& index) {
   }
 }
 
-void ObjectReader::settle_line(const ObjectIndex& index, ObjectKind kind, Object& object) const {
+void ObjectReader::settle_line(ObjectKind kind, std::string_view line, const MakeFault& fault,
+                               Object& object) const {
   object.kind = kind;
   if (kind == ObjectKind::kTokens) {
     if (wanted_.name == "token" && object.rows != 1) {
-      throw fault_at(*index.sources[object.source],
-                     object.offset)(fmt::format("the line has {} words, expected 1", object.rows));
+      throw fault(fmt::format("the line has {} words, expected 1", object.rows));
     }
     return;
   }
-  const bool counted = kind == ObjectKind::kInt32Vector && wanted_.name.empty();
-  if (!counted) {
-    const ListValues values = parse_line(kind, read_object(index, object), true,
-                                         fault_at(*index.sources[object.source], object.offset));
-    const bool nested = kind == ObjectKind::kInt32Vectors || kind == ObjectKind::kPosterior;
-    const bool pairs = kind == ObjectKind::kInt32Pairs || kind == ObjectKind::kFloatPairs;
-    const std::size_t elements = std::max(values.integers.size(), values.numbers.size());
-    object.rows = static_cast<std::uint32_t>(nested || pairs ? values.counts.size() : elements);
-    object.cols = static_cast<std::uint32_t>(nested ? values.integers.size() : 0);
-  } else {
-    object.cols = 0;
+  if (!needs_text(kind, wanted_)) {
+    object.cols = 0;  // rows: the words, each of which was found to be a number
+    return;
   }
+  const ListValues values = parse_text_values(kind, line, true, fault);
+  const bool nested = kind == ObjectKind::kInt32Vectors || kind == ObjectKind::kPosterior;
+  const bool pairs = kind == ObjectKind::kInt32Pairs || kind == ObjectKind::kFloatPairs;
+  const std::size_t elements = std::max(values.integers.size(), values.numbers.size());
+  object.rows = static_cast<std::uint32_t>(nested || pairs ? values.counts.size() : elements);
+  object.cols = static_cast<std::uint32_t>(nested ? values.integers.size() : 0);
 }
 
-// Texts in brackets are matrices if one of them has a line end in it, else vectors; or the frames
-// of posteriors, if a line has several.
-void ObjectReader::settle_brackets(ObjectIndex& index, ObjectKind kind) const {
-  const auto in_brackets = [](const Object& object) {
-    return object.text && object.kind == ObjectKind::kFloatVector;
-  };
-  const bool matrices =
-      wanted_.name == "matrix" ||
-      (wanted_.name.empty() &&
-       std::any_of(index.objects.begin(), index.objects.end(), [&](const Object& object) {
-         return object.row_break || (is_matrix(object.kind) && object.rows > 0);
-       }));
-  for (Object& object : index.objects) {
-    if (!in_brackets(object)) {
-      continue;
-    }
-    if (matrices) {
-      object.kind = ObjectKind::kFloatMatrix;
-    } else if (traits_.bracketed && kind == ObjectKind::kPosterior) {
-      settle_line(index, kind, object);
-    } else {
-      object.rows = object.cols;
-      object.cols = 0;
-    }
-  }
+bool ObjectReader::are_matrices(const ObjectIndex& index) const {
+  return wanted_.name == "matrix" ||
+         (wanted_.name.empty() &&
+          std::any_of(index.objects.begin(), index.objects.end(), [](const Object& object) {
+            return object.row_break || (is_matrix(object.kind) && object.rows > 0);
+          }));
 }
 
 void ObjectReader::settle_floats(ObjectIndex& index) const {
@@ -312,16 +422,26 @@ void ObjectReader::settle_floats(ObjectIndex& index) const {
       wanted_.name == "double" || (wanted_.name != "float" && any_double && !any_single);
 }
 
-MakeFault fault_at(const ByteSource& source, std::uint64_t offset) {
-  return [&source, offset](const std::string& text) {
-    return corrupt_at(source.name(), offset, text + "; the file is damaged or of another kind");
-  };
-}
-
-std::string read_object(const ObjectIndex& index, const Object& object) {
+std::string stored_bytes(const ObjectIndex& index, const Object& object) {
   std::string stored(object.nbytes, '\0');
   index.sources[object.source]->read_at(object.offset, std::as_writable_bytes(std::span(stored)));
   return stored;
+}
+
+std::optional<std::uint64_t> first_unsorted(const StringList& keys) {
+  for (std::uint64_t record = 1; record < keys.size(); ++record) {
+    if (!(keys[record - 1] < keys[record])) {
+      return record;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string unsorted_text(const StringList& keys, std::uint64_t record) {
+  return fmt::format(
+      "key '{}' comes behind '{}', expected rising keys as option s promises; leave "
+      "the s out, or sort the table (LC_ALL=C)",
+      printable(keys[record]), printable(keys[record - 1]));
 }
 
 }  // namespace npyfs

@@ -32,36 +32,16 @@ void require_file(const Location& location) {
   }
 }
 
-// Kaldi's option `s`.
-void check_sorted(const ObjectIndex& index, const Location& location, const OpenContext& context) {
-  if (!context.keys_sorted) {
-    return;
-  }
-  for (std::uint64_t record = 1; record < index.keys.size(); ++record) {
-    if (!(index.keys[record - 1] < index.keys[record])) {
-      throw file_error(
-          ErrorKind::kCorrupt, location.path,
-          fmt::format("key '{}' comes behind '{}', expected rising keys as option s "
-                      "promises; leave the s out, or sort the table (LC_ALL=C)",
-                      printable(index.keys[record]), printable(index.keys[record - 1])));
-    }
-  }
-}
-
 std::shared_ptr<const RecordTable> open_ark(const Location& location, OpenContext& context) {
   require_file(location);
-  ObjectIndex index = read_ark(location.source, wanted_of(location, context), context);
-  check_sorted(index, location, context);
-  return make_kaldi_table(std::move(index));
+  return make_kaldi_table(read_ark(location.source, wanted_of(location, context), context));
 }
 
 std::shared_ptr<const RecordTable> open_scp(const Location& location, OpenContext& context) {
   require_file(location);
   const std::size_t slash = location.path.find_last_of('/');
   const std::string folder = slash == std::string::npos ? "." : location.path.substr(0, slash + 1);
-  ObjectIndex index = read_scp(location.source, folder, wanted_of(location, context), context);
-  check_sorted(index, location, context);
-  return make_kaldi_table(std::move(index));
+  return make_kaldi_table(read_scp(location.source, folder, wanted_of(location, context), context));
 }
 
 std::shared_ptr<const RecordTable> open_dir(const Location& location, OpenContext& context) {

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/words.h"
 
 namespace npyfs {
 
@@ -20,24 +22,28 @@ ScriptLocation refused(const char* why) {
   return location;
 }
 
-// "ark:x", "scp,p:x": a specifier where a file is meant.
+// "ark:x", "scp,p:x": a specifier where a file is meant. A file's name may have a colon too.
 bool is_specifier(std::string_view text) {
+  constexpr std::array<std::string_view, 18> kOptions = {"ark", "scp", "b", "t",  "o",  "no",
+                                                         "p",   "np",  "s", "ns", "cs", "ncs",
+                                                         "bg",  "nbg", "f", "nf", "nb", "nt"};
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) {
+  if (colon == std::string_view::npos || (text.front() != 'a' && text.front() != 's')) {
     return false;
   }
+  bool table = false;
   std::string_view words = text.substr(0, colon);
-  while (true) {
+  for (bool more = true; more;) {
     const std::size_t end = std::min(words.find_first_of(", "), words.size());
     const std::string_view word = words.substr(0, end);
-    if (word == "ark" || word == "scp") {
-      return true;
-    }
-    if (end == words.size()) {
+    if (std::find(kOptions.begin(), kOptions.end(), word) == kOptions.end()) {
       return false;
     }
-    words.remove_prefix(end + 1);
+    table = table || word == "ark" || word == "scp";
+    more = end < words.size();
+    words.remove_prefix(more ? end + 1 : end);
   }
+  return table;
 }
 
 // Leading blanks and '+' are Kaldi's strtoll's doing.
@@ -75,7 +81,8 @@ std::optional<Bounds> parse_bounds(std::string_view text, std::uint32_t size, st
     return std::nullopt;
   }
   if (*first < 0 || *first > *last || *first >= size || *last >= std::int64_t{size} + beyond) {
-    why = fmt::format("is {}:{}, expected 0 <= FIRST <= LAST and {} {}", *first, *last, size, what);
+    why = fmt::format("is {}:{}, expected 0 <= FIRST <= LAST <= {}, as there are {} {}", *first,
+                      *last, std::int64_t{size} + beyond - 1, size, what);
     return std::nullopt;
   }
   const auto end = std::min<std::int64_t>(*last + 1, size);

@@ -54,6 +54,9 @@ std::optional<double> parse_finite(std::string_view word) {
 std::optional<std::int32_t> parse_int32(std::string_view word) {
   if (word.starts_with('+')) {
     word.remove_prefix(1);
+    if (word.starts_with('-')) {
+      return std::nullopt;
+    }
   }
   std::int32_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -66,7 +69,8 @@ std::optional<double> parse_number(std::string_view word, bool as_double) {
     return std::nullopt;
   }
   const char first = word[word[0] == '-' && word.size() > 1 ? 1 : 0];
-  if (first >= '0' && first <= '9') {
+  const bool fraction = word.size() > 2 && word.starts_with("-.");  // Kaldi looks at one character
+  if ((first >= '0' && first <= '9') || fraction) {
     return as_double ? parse_finite<double>(word) : parse_finite<float>(word);
   }
   return parse_non_finite(word);

@@ -53,6 +53,7 @@ struct Object {
   std::uint32_t header_nbytes = 0;  // of binary objects: the data begins so far behind `offset`
   ObjectKind kind = ObjectKind::kFloatMatrix;
   bool text = false;
+  bool began = false;      // an object does lie here, whether or not the rest of it is whole
   bool row_break = false;  // a text in brackets with a line end in it: no vector
   bool big_endian = false;
   WavSample sample = WavSample::kInt16;
@@ -70,7 +71,7 @@ struct ObjectRange {
 };
 
 // A sparse matrix takes a few bytes whatever its dimensions: larger ones are refused.
-constexpr std::uint64_t kMostDenseElements = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostDenseElements = std::uint64_t{1} << 26;
 
 inline bool is_matrix(ObjectKind kind) { return kind <= ObjectKind::kSparse; }
 inline bool is_vector(ObjectKind kind) {
@@ -79,10 +80,6 @@ inline bool is_vector(ObjectKind kind) {
 inline bool is_wave(ObjectKind kind) {
   return kind == ObjectKind::kWave || kind == ObjectKind::kPcm;
 }
-
-// The six bytes that separate words for Kaldi, whatever the locale.
-constexpr std::string_view kBlanks = " \t\n\v\f\r";
-inline bool is_blank(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // What --decode x= and messages call the kind: "matrix", "int32vector".
 std::string_view kind_name(ObjectKind kind);

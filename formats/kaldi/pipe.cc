@@ -6,13 +6,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -27,24 +28,57 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::minutes kMostTime{10};
+using Milliseconds = std::chrono::milliseconds;
+
 constexpr std::size_t kMostNbytes = std::size_t{1} << 30;
-constexpr std::size_t kPieceNbytes = 1 << 16;
+constexpr std::size_t kPieceNbytes = 1 << 20;
+
+// What a command has printed. In pieces: one vector would be copied as it grows.
+struct Output {
+  std::vector<std::vector<std::byte>> pieces;
+  std::uint64_t nbytes = 0;
+};
+
+// Two 64-bit hashes that have nothing to do with each other: one output is told from another.
+struct Fingerprint {
+  std::uint64_t sum = 0xcbf29ce484222325;
+  std::uint64_t product = 1;
+  bool operator==(const Fingerprint&) const = default;
+};
+Fingerprint fingerprint_of(const Output& output) {
+  Fingerprint found;
+  for (const auto& piece : output.pieces) {
+    for (const std::byte byte : piece) {
+      found.sum = (found.sum ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
+      found.product =
+          (found.product + std::to_integer<std::uint64_t>(byte) + 1) * 0x9e3779b97f4a7c15;
+      found.product ^= found.product >> 29;
+    }
+  }
+  return found;
+}
+
+std::string shown_command(const std::string& text) {
+  constexpr std::size_t kMostShownNbytes = 200;
+  return fmt::format("command '{}'{}", text.substr(0, kMostShownNbytes),
+                     text.size() > kMostShownNbytes ? "..." : "");
+}
 
 // A running command with its standard output.
 class Command {
  public:
-  Command(std::string text, const std::string& directory) : text_(std::move(text)) {
+  Command(const std::string& text, const std::string& directory, Milliseconds most_time)
+      : text_(text), most_time_(most_time), deadline_(Clock::now() + most_time) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) {
-      throw system_error(text_, "make a pipe for", errno);
+      throw system_error(shown(), "make a pipe for", errno);
     }
     output_ = ends[0];
     const int error = spawn(ends[1], directory);
     ::close(ends[1]);
     if (error != 0) {
       ::close(output_);
-      throw system_error(text_, "run", error);
+      throw system_error(shown(), "run", error);
     }
   }
   Command(const Command&) = delete;
@@ -53,38 +87,36 @@ class Command {
     ::close(output_);
     if (child_ > 0) {
       ::kill(-child_, SIGKILL);
-      wait();
+      reap();
     }
   }
 
-  std::vector<std::byte> read_all() {
-    std::vector<std::byte> bytes;
-    const auto deadline = Clock::now() + kMostTime;
+  Output read_all() {
+    Output output;
+    std::vector<std::byte> piece(kPieceNbytes);
+    std::size_t filled = 0;
     for (;;) {
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-      pollfd ready{output_, POLLIN, 0};
-      const int found = ::poll(&ready, 1, std::max(0, static_cast<int>(left.count())));
-      if (found == 0) {
-        throw fault("runs for more than 10 minutes, expected it to end before");
+      wait_until_ready(output_);
+      const ssize_t n = ::read(output_, piece.data() + filled, piece.size() - filled);
+      if (n < 0 && errno != EINTR) {
+        throw system_error(shown(), "read the output of", errno);
       }
-      const std::size_t before = bytes.size();
-      bytes.resize(before + kPieceNbytes);
-      const ssize_t n = found < 0 ? -1 : ::read(output_, bytes.data() + before, kPieceNbytes);
-      const int error = errno;
-      bytes.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+      filled += static_cast<std::size_t>(std::max<ssize_t>(n, 0));
+      if (output.nbytes + filled > kMostNbytes) {
+        throw fault("prints more than 1 GiB, expected less");
+      }
+      if (filled == piece.size() || n == 0) {
+        output.nbytes += filled;
+        output.pieces.emplace_back(piece.begin(),
+                                   piece.begin() + static_cast<std::ptrdiff_t>(filled));
+        filled = 0;
+      }
       if (n == 0) {
         break;
       }
-      if (n < 0 && error != EINTR) {
-        throw system_error(text_, "read the output of", error);
-      }
-      if (bytes.size() > kMostNbytes) {
-        throw fault("prints more than 1 GiB, expected less");
-      }
     }
     require_success();
-    return bytes;
+    return output;
   }
 
  private:
@@ -117,41 +149,85 @@ class Command {
     return error;
   }
 
-  int wait() {
-    int status = 0;
-    while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+  // Until there is something to read from `descriptor`, or it has ended.
+  void wait_until_ready(int descriptor) const {
+    for (;;) {
+      const auto left = std::chrono::duration_cast<Milliseconds>(deadline_ - Clock::now());
+      pollfd ready{descriptor, POLLIN, 0};
+      const int found =
+          ::poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
+      if (found > 0) {
+        return;
+      }
+      if (found == 0) {
+        throw fault(fmt::format("runs for more than {} s, expected it to end before",
+                                std::chrono::duration<double>(most_time_).count()));
+      }
+      if (errno != EINTR) {
+        throw system_error(shown(), "wait for", errno);
+      }
     }
+  }
+
+  // The error of waiting, or 0; the child is then gone.
+  int reap() {
+    int error = 0;
+    do {
+      error = ::waitpid(child_, &status_, 0) < 0 ? errno : 0;
+    } while (error == EINTR);
     child_ = 0;
-    return status;
+    return error;
   }
 
+  // A command may have closed its output and go on.
   void require_success() {
-    const int status = wait();
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    const int handle = static_cast<int>(::syscall(SYS_pidfd_open, child_, 0));
+    if (handle < 0) {
+      throw system_error(shown(), "wait for", errno);
+    }
+    try {
+      wait_until_ready(handle);
+    } catch (...) {
+      ::close(handle);
+      throw;
+    }
+    ::close(handle);
+    // What it has left behind in the background. The number is its own until it is reaped.
+    ::kill(-child_, SIGKILL);
+    if (const int error = reap(); error != 0) {
+      throw system_error(shown(), "wait for", error);
+    }
+    if (!WIFEXITED(status_) || WEXITSTATUS(status_) != 0) {
       throw fault(
-          WIFEXITED(status)
-              ? fmt::format("ends with exit code {}, expected 0", WEXITSTATUS(status))
-              : fmt::format("is ended by signal {}, expected exit code 0", WTERMSIG(status)));
+          WIFEXITED(status_)
+              ? fmt::format("ends with exit code {}, expected 0", WEXITSTATUS(status_))
+              : fmt::format("is ended by signal {}, expected exit code 0", WTERMSIG(status_)));
     }
   }
 
+  std::string shown() const { return shown_command(text_); }
   Error fault(const std::string& text) const {
-    return file_error(ErrorKind::kCorrupt, fmt::format("command '{}'", text_), text);
+    return file_error(ErrorKind::kCorrupt, shown(), text);
   }
 
-  std::string text_;
+  const std::string& text_;
+  Milliseconds most_time_;
+  Clock::time_point deadline_;
   int output_ = -1;
   pid_t child_ = 0;
+  int status_ = 0;
 };
 
 // The output of one command, as one chunk. The first run is handed over when the cache first asks.
 class PipeChunks : public ChunkSource {
  public:
-  PipeChunks(std::string command, std::string directory)
+  PipeChunks(std::string command, std::string directory, Milliseconds most_time)
       : command_(std::move(command)),
         directory_(std::move(directory)),
-        first_(Command(command_, directory_).read_all()),
-        nbytes_(first_.size()) {}
+        most_time_(most_time),
+        first_(Command(command_, directory_, most_time_).read_all()),
+        nbytes_(first_.nbytes),
+        fingerprint_(fingerprint_of(first_)) {}
 
   std::uint64_t chunk_nbytes(std::uint64_t /*chunk*/) const override { return nbytes_; }
   std::uint64_t nbytes() const { return nbytes_; }
@@ -160,30 +236,44 @@ class PipeChunks : public ChunkSource {
 
   void decode(std::uint64_t /*chunk*/, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
-    const bool first = first_.size() == nbytes_;
-    const std::vector<std::byte> again =
-        first ? std::vector<std::byte>() : Command(command_, directory_).read_all();
-    const std::vector<std::byte>& bytes = first ? first_ : again;
-    if (bytes.size() != nbytes_) {
-      throw file_error(ErrorKind::kCorrupt, fmt::format("command '{}'", command_),
-                       fmt::format("prints {} bytes, expected {} as when it was mounted",
-                                   bytes.size(), nbytes_));
+    if (!first_.pieces.empty()) {
+      copy(first_, out);
+      return;
     }
-    std::memcpy(out.data(), bytes.data(), out.size());
+    const Output again = Command(command_, directory_, most_time_).read_all();
+    if (again.nbytes != nbytes_) {
+      throw file_error(ErrorKind::kCorrupt, shown_command(command_),
+                       fmt::format("prints {} bytes, expected {} as when it was mounted",
+                                   again.nbytes, nbytes_));
+    }
+    if (!(fingerprint_of(again) == fingerprint_)) {
+      throw file_error(ErrorKind::kCorrupt, shown_command(command_),
+                       "prints other bytes, expected those of when it was mounted");
+    }
+    copy(again, out);
   }
 
  private:
+  static void copy(const Output& output, std::span<std::byte> out) {
+    for (const auto& piece : output.pieces) {
+      std::copy(piece.begin(), piece.end(), out.begin());
+      out = out.subspan(piece.size());
+    }
+  }
+
   std::string command_;
   std::string directory_;
-  std::vector<std::byte> first_;
+  Milliseconds most_time_;
+  Output first_;
   std::uint64_t nbytes_;
+  Fingerprint fingerprint_;
 };
 
 }  // namespace
 
 SourcePtr run_pipe(const std::string& command, const std::string& directory,
-                   const SourcePtr& script, ChunkCache& cache) {
-  auto chunks = std::make_unique<PipeChunks>(command, directory);
+                   const SourcePtr& script, ChunkCache& cache, Milliseconds most_time) {
+  auto chunks = std::make_unique<PipeChunks>(command, directory, most_time);
   PipeChunks& handed_over = *chunks;
   const std::uint64_t nbytes = chunks->nbytes();
   auto source = std::make_shared<CachedSource>(script, nbytes, std::max<std::uint64_t>(nbytes, 1),

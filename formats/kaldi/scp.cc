@@ -6,30 +6,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <numeric>
 
-#include "formats/bytes/line_reader.h"
 #include "formats/named_files.h"
 #include "formats/kaldi/location.h"
 #include "formats/kaldi/pipe.h"
+#include "formats/kaldi/script_lines.h"
 
 namespace npyfs {
 
 namespace {
-
-constexpr std::size_t kMostLineNbytes = 1 << 20;
-constexpr std::uint32_t kNone = 0xFFFFFFFF;
-
-// Where one record's object lies; 24 bytes.
-struct Place {
-  std::uint64_t offset = 0;
-  std::uint32_t file = kNone;  // of the files, or kNone: of the commands, `offset`
-  std::uint32_t line = 0;
-  std::uint32_t range = kNone;  // of the ranges
-  bool whole_file = false;
-  bool bad = false;
-};
 
 class ScpReader {
  public:
@@ -37,99 +26,45 @@ class ScpReader {
       : script_(script),
         context_(context),
         files_(folder, context),
+        refused_(*script, context),
+        lines_(read_script_lines(*script, context, files_, refused_)),
         objects_(std::move(wanted), script->name(), context) {}
 
   ObjectIndex read() {
-    parse_lines();
+    index_.objects.resize(lines_.places.size());
     read_objects();
     collect_sources();
-    if (bad_count_ > 0 && !context_.permissive) {
-      refuse_or_leave_out();
+    refuse_odd_kinds();
+    if (!context_.permissive) {
+      refused_.report();
     }
-    objects_.settle(index_);
+    objects_.settle(index_, [&](std::uint64_t record, const Error& error) {
+      classify_failure(record, index_.objects[record], error);
+    });
     apply_ranges();
-    refuse_or_leave_out();
-    number_sources();
-    for (const auto& [record, damage] : damaged_) {
-      index_.damage.add(record, [&] { return damage; });
+    refused_.report();
+    keep_good();
+    if (index_.objects.empty() && !refused_.empty()) {
+      throw file_error(ErrorKind::kCorrupt, script_->name(),
+                       "no line of it has an object that can be shown, expected one");
     }
+    check_sorted();
+    note_damage();
+    number_sources();
+    index_.keys = std::move(lines_.keys);
     index_.keys.shrink();
     return std::move(index_);
   }
 
  private:
-  void parse_lines() {
-    LineReader lines(*script_, kMostLineNbytes);
-    for (std::string_view line; lines.next(line);) {
-      if (lines.number() == 1 && line.starts_with('\0')) {
-        throw corrupt_at(script_->name(), 0,
-                         "the first byte is 0, expected a key; this is an archive or an object");
-      }
-      parse_line(line, lines.number());
-    }
-    index_.objects.resize(places_.size());
-  }
-
-  void parse_line(std::string_view line, std::uint32_t number) {
-    const std::size_t begin = line.find_first_not_of(kBlanks);
-    if (line.find('\0') != std::string_view::npos || line.size() > kMostLineNbytes) {
-      throw place_error(number,
-                        "the line holds a zero byte or is longer than 1 MiB, expected a key "
-                        "and a place; this is no script");
-    }
-    const std::size_t key_end =
-        begin == std::string_view::npos ? begin : line.find_first_of(kBlanks, begin);
-    Place place;
-    place.line = number;
-    const std::size_t at =
-        key_end == std::string_view::npos ? key_end : line.find_first_not_of(kBlanks, key_end);
-    const std::string_view key =
-        begin == std::string_view::npos ? "" : line.substr(begin, key_end - begin);
-    if (at == std::string_view::npos) {
-      note_bad(place, begin == std::string_view::npos
-                          ? std::string("the line is blank, expected a key and a place")
-                          : fmt::format("key '{}' has no place, expected a file behind it",
-                                        printable(key)));
-    } else {
-      const std::size_t end = line.find_last_not_of(kBlanks) + 1;
-      take_location(line.substr(at, end - at), key, place);
-    }
-    index_.keys.append(key);
-    places_.push_back(place);
-  }
-
-  void take_location(std::string_view text, std::string_view key, Place& place) {
-    const ScriptLocation location = parse_location(text);
-    const auto shown = [&] {
-      return fmt::format("the place of key '{}', '{}',", printable(key),
-                         printable(text.substr(0, 200)));
-    };
-    if (location.range) {
-      place.range = static_cast<std::uint32_t>(ranges_.size());
-      ranges_.append(*location.range);
-    }
-    if (location.kind == ScriptLocation::Kind::kRefused) {
-      note_bad(place, fmt::format("{} {}", shown(), location.refusal));
-    } else if (location.kind == ScriptLocation::Kind::kFile) {
-      place.file = files_.find(location.path);
-      place.whole_file = !location.offset;
-      place.offset = location.offset.value_or(0);
-    } else if (!context_.allow_pipes) {
-      note_bad(place, fmt::format("{} is a command, expected a file; --allow-pipes runs commands",
-                                  shown()));
-    } else {
-      place.offset = commands_.size();
-      commands_.append(location.path);
-    }
-  }
-
   // Headers are read in the order in which they lie in the files.
   void read_objects() {
-    std::vector<std::uint64_t> order(places_.size());
+    std::vector<std::uint64_t> order(lines_.places.size());
     std::iota(order.begin(), order.end(), std::uint64_t{0});
     const auto before = [&](std::uint64_t a, std::uint64_t b) {
-      return places_[a].file != places_[b].file ? places_[a].file < places_[b].file
-                                                : places_[a].offset < places_[b].offset;
+      const Place& x = lines_.places[a];
+      const Place& y = lines_.places[b];
+      return x.file != y.file ? x.file < y.file : x.offset < y.offset;
     };
     if (!std::is_sorted(order.begin(), order.end(), before)) {
       std::stable_sort(order.begin(), order.end(), before);
@@ -137,76 +72,103 @@ class ScpReader {
     const Place* last = nullptr;
     std::uint64_t last_record = 0;
     for (const std::uint64_t record : order) {
-      Place& place = places_[record];
-      if (place.bad) {
+      Place& place = lines_.places[record];
+      if (place.refused) {
         continue;
       }
-      if (last != nullptr && place.file != kNone && last->file == place.file &&
-          last->offset == place.offset && last->whole_file == place.whole_file &&
-          damaged_.count(last_record) == 0) {
+      if (last != nullptr && last->file == place.file && last->offset == place.offset &&
+          last->whole_file == place.whole_file) {
         index_.objects[record] = index_.objects[last_record];
         continue;
       }
-      read_object(record, place);
-      last = place.bad ? nullptr : &place;
+      read_object_at(record, place);
+      last = place.refused || place.damaged ? nullptr : &place;
       last_record = record;
     }
   }
 
-  void read_object(std::uint64_t record, Place& place) {
+  void read_object_at(std::uint64_t record, Place& place) {
     Object object;
-    std::uint64_t source_nbytes = 0;
     try {
       Cursor& cursor = cursor_of(place);
-      source_nbytes = cursor.source().nbytes();
-      require_within(place, source_nbytes);
-      cursor.seek(place.file == kNone ? 0 : place.offset);
-      objects_.read(cursor, place.whole_file || place.file == kNone, object);
+      require_within(place, cursor.source());
+      cursor.seek(place.is_command() ? 0 : place.offset);
+      require_bounded(place);
+      objects_.read(cursor, place.whole_file || place.is_command(), object);
+      object.source = current_source_;
+      note_overlap(place, object);
+      index_.objects[record] = object;
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kChanged || error.to_errno() == EMFILE) {
         throw;
       }
-      judge(record, place, object, source_nbytes, error);
+      object.source = current_source_;
+      classify_failure(record, object, error);
     }
-    object.source = current_source_;
-    index_.objects[record] = object;
   }
 
-  void require_within(const Place& place, std::uint64_t nbytes) const {
-    if (place.file != kNone && place.offset >= nbytes && nbytes + place.offset > 0) {
-      throw corrupt_at(current_->source().name(), place.offset,
+  static void require_within(const Place& place, const ByteSource& source) {
+    if (!place.is_command() && place.offset >= source.nbytes() &&
+        source.nbytes() + place.offset > 0) {
+      throw corrupt_at(source.name(), place.offset,
                        fmt::format("the object's offset is {}, expected one below the file's size "
                                    "{}",
-                                   place.offset, nbytes));
+                                   place.offset, source.nbytes()));
     }
   }
 
-  // One record's damage if the place is right and what is there is wrong; else the line is bad.
-  void judge(std::uint64_t record, Place& place, const Object& object, std::uint64_t source_nbytes,
-             const Error& error) {
-    const bool of_content =
-        error.kind() == ErrorKind::kCorrupt || error.kind() == ErrorKind::kUnsupported;
-    const bool wave = object.kind == ObjectKind::kWave;
-    const bool command = place.file == kNone;
-    if (!of_content || !(wave || command || object.header_nbytes > 0)) {
-      note_bad(place, error.what());
+  // Places within one long line of text would make each read all that is left of it.
+  void require_bounded(const Place& place) const {
+    constexpr std::uint64_t kMostOverlap = std::uint64_t{64} << 20;
+    if (overlap_nbytes_ > kMostOverlap && place.file == overlap_file_ &&
+        place.offset < overlap_end_) {
+      throw corrupt_at(current_->source().name(), place.offset,
+                       "the object's offset lies within another one, expected one behind it");
+    }
+  }
+
+  void note_overlap(const Place& place, const Object& object) {
+    if (place.is_command() || !object.text) {
       return;
     }
-    Damage damage{Error(error.kind(), place_error(place.line, error.what()).what()), std::nullopt};
-    const std::uint64_t element = object.kind == ObjectKind::kDoubleMatrix ? 8 : 4;
-    const auto claimed = checked_mul(std::uint64_t{object.rows} * object.cols, element);
-    if (is_matrix(object.kind) && !wave && claimed && *claimed <= source_nbytes) {
-      damage.nbytes = *claimed;
+    const bool same = place.file == overlap_file_;
+    overlap_nbytes_ =
+        !same ? 0 : overlap_nbytes_ + (place.offset < overlap_end_ ? object.nbytes : 0);
+    overlap_end_ = std::max(same ? overlap_end_ : 0, place.offset + object.nbytes);
+    overlap_file_ = place.file;
+  }
+
+  // One record's damage if the place is right and what is there is wrong; else the line is refused.
+  // What is kept of the object changes nothing about the others.
+  void classify_failure(std::uint64_t record, Object object, const Error& error) {
+    Place& place = lines_.places[record];
+    const bool of_content =
+        error.kind() == ErrorKind::kCorrupt || error.kind() == ErrorKind::kUnsupported;
+    const bool damaged = place.is_command() || (of_content && object.began);
+    const bool sized = object.header_nbytes > 0 && !is_wave(object.kind);
+    index_.objects[record] = damaged && sized ? object : Object{};
+    index_.objects[record].source = object.source;
+    if (!damaged) {
+      refused_.add(place, error.what());
+      return;
     }
-    damage.error = Error(ErrorKind::kCorrupt, damage.error.what());
-    damaged_.emplace(record, std::move(damage));
+    place.damaged = true;
+    const std::string who =
+        place.is_command()
+            ? fmt::format("command '{}': ", lines_.commands[place.offset].substr(0, 200))
+            : std::string();
+    damaged_.emplace(record,
+                     Damage{line_error(*script_, place.line, who + error.what()), std::nullopt});
+    if (damaged_.size() > DamageList::kMaxTexts) {
+      damaged_.erase(std::prev(damaged_.end()));  // nobody will ask for its text
+    }
   }
 
   Cursor& cursor_of(const Place& place) {
-    if (place.file == kNone) {
+    if (place.is_command()) {
       current_.reset();
-      current_file_ = kNone;
-      const SourcePtr output = run_pipe(std::string(commands_[place.offset]),
+      current_file_ = Place::kNone;
+      const SourcePtr output = run_pipe(std::string(lines_.commands[place.offset]),
                                         files_.working_directory(), script_, *context_.cache);
       piped_.push_back(output);
       current_source_ = static_cast<std::uint32_t>(files_.size() + piped_.size() - 1);
@@ -220,76 +182,132 @@ class ScpReader {
     return *current_;
   }
 
-  void apply_ranges() {
-    if (ranges_.size() == 0) {
+  // Unlike in an archive, where what looks like a line among matrices ends it, an object of another
+  // kind than most is one wrong place.
+  void refuse_odd_kinds() {
+    std::uint64_t lines = 0;
+    std::uint64_t blocks = 0;
+    for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
+      if (is_good(record)) {
+        const Company company = objects_.company_of(index_.objects[record]);
+        lines += company == Company::kLines ? 1 : 0;
+        blocks += company == Company::kBlocks ? 1 : 0;
+      }
+    }
+    if (lines == 0 || blocks == 0) {
       return;
     }
+    const Company odd = lines > blocks ? Company::kBlocks : Company::kLines;
+    for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
+      Object& object = index_.objects[record];
+      if (is_good(record) && objects_.company_of(object) == odd) {
+        refused_.add(lines_.places[record],
+                     corrupt_at(index_.sources[object.source]->name(), object.offset,
+                                fmt::format("the object is a {}, expected a {} like the others",
+                                            kind_name(object.kind),
+                                            odd == Company::kLines ? "matrix, vector or wave"
+                                                                   : "number or line"))
+                         .what());
+        object = {};
+      }
+    }
+  }
+
+  bool is_good(std::uint64_t record) const {
+    return !lines_.places[record].refused && !lines_.places[record].damaged;
+  }
+
+  // Of what is cut too, where its header tells its size: it has the rows that it would have.
+  void apply_ranges() {
     std::string why;
-    for (std::uint64_t record = 0; record < places_.size(); ++record) {
-      Place& place = places_[record];
-      if (place.bad || place.range == kNone || damaged_.count(record) > 0) {
+    for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
+      Place& place = lines_.places[record];
+      const Object& object = index_.objects[record];
+      const bool sized = !place.damaged || object.header_nbytes > 0;
+      if (place.refused || place.range == Place::kNone || !sized) {
         continue;
       }
-      const auto range = parse_range(ranges_[place.range], index_.objects[record], why);
+      const auto range = parse_range(lines_.ranges[place.range], object, why);
       if (range) {
         index_.ranges.emplace_back(record, *range);
-      } else {
-        note_bad(place,
-                 fmt::format("the range of key '{}' {}", printable(index_.keys[record]), why));
+        continue;
       }
+      const std::string text =
+          fmt::format("the range of key '{}' {}", printable(lines_.keys[record]), why);
+      refused_.add(place,
+                   corrupt_at(index_.sources[object.source]->name(), object.offset, text).what());
     }
   }
 
-  void note_bad(Place& place, const std::string& text) {
-    place.bad = true;
-    if (++bad_count_ == 1 || place.line < first_bad_line_) {
-      first_bad_line_ = place.line;
-      first_bad_ = text;
-    }
-  }
-
-  Error place_error(std::uint32_t line, const std::string& text) const {
-    return file_error(ErrorKind::kCorrupt, fmt::format("{} line {}", script_->name(), line), text);
-  }
-
-  void refuse_or_leave_out() {
-    if (bad_count_ == 0) {
+  // Leaves out the refused.
+  void keep_good() {
+    if (refused_.empty()) {
       return;
     }
-    const Error error = place_error(
-        first_bad_line_, bad_count_ == 1
-                             ? first_bad_
-                             : fmt::format("{} (and {} more lines)", first_bad_, bad_count_ - 1));
-    if (!context_.permissive) {
-      throw Error(error.kind(),
-                  std::string(error.what()) + "; --permissive leaves such records out");
-    }
-    context_.warn(fmt::format("{}; left out", error.what()));
-    keep_good();
-  }
-
-  void keep_good() {
     StringList keys;
     std::vector<std::pair<std::uint64_t, ObjectRange>> ranges;
     std::map<std::uint64_t, Damage> damaged;
     std::uint64_t kept = 0;
-    for (std::uint64_t record = 0; record < places_.size(); ++record) {
-      if (places_[record].bad) {
+    for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
+      if (lines_.places[record].refused) {
         continue;
       }
-      keys.append(index_.keys[record]);
+      keys.append(lines_.keys[record]);
       if (const ObjectRange* range = index_.find_range(record)) {
         ranges.emplace_back(kept, *range);
       }
       if (const auto found = damaged_.find(record); found != damaged_.end()) {
         damaged.emplace(kept, found->second);
       }
+      lines_.places[kept] = lines_.places[record];
       index_.objects[kept++] = index_.objects[record];
     }
+    lines_.places.resize(kept);
     index_.objects.resize(kept);
-    index_.keys = std::move(keys);
+    lines_.keys = std::move(keys);
     index_.ranges = std::move(ranges);
     damaged_ = std::move(damaged);
+  }
+
+  void check_sorted() const {
+    const auto record = context_.keys_sorted ? first_unsorted(lines_.keys) : std::nullopt;
+    if (record) {
+      throw line_error(*script_, lines_.places[*record].line, unsorted_text(lines_.keys, *record));
+    }
+  }
+
+  void note_damage() {
+    for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
+      if (lines_.places[record].damaged) {
+        index_.damage.add(record, [&] { return sized_damage(record); });
+      }
+    }
+    index_.damage.shrink();
+  }
+
+  Damage sized_damage(std::uint64_t record) const {
+    // A file that is cut may claim more than it has, a header that is damaged anything.
+    constexpr std::uint64_t kCredible = std::uint64_t{64} << 20;
+    const auto found = damaged_.find(record);
+    const Object& object = index_.objects[record];
+    Damage damage = found != damaged_.end()
+                        ? found->second
+                        : Damage{line_error(*script_, lines_.places[record].line,
+                                            "the object is damaged; the file is cut"),
+                                 std::nullopt};
+    if (object.header_nbytes == 0) {
+      return damage;
+    }
+    const bool wide =
+        object.kind == ObjectKind::kDoubleMatrix || object.kind == ObjectKind::kDoubleVector;
+    const std::uint64_t cols = is_vector(object.kind) ? 1 : object.cols;
+    const auto claimed = checked_mul(std::uint64_t{object.rows} * cols, wide ? 8 : 4);
+    if (claimed && *claimed <= std::max(index_.sources[object.source]->nbytes(), kCredible)) {
+      const ObjectRange* range = index_.find_range(record);
+      damage.nbytes = *claimed;
+      damage.rows = range != nullptr ? range->rows : object.rows;
+    }
+    return damage;
   }
 
   // All files, then the commands' outputs: what Object::source says so far.
@@ -300,7 +318,8 @@ class ScpReader {
     index_.sources.insert(index_.sources.end(), piped_.begin(), piped_.end());
   }
 
-  // Files that could not be opened drop out.
+  // Files that could not be opened drop out. There is always one source, so that even damaged
+  // objects have theirs.
   void number_sources() {
     std::vector<std::uint32_t> numbers(index_.sources.size());
     std::vector<SourcePtr> used;
@@ -310,8 +329,12 @@ class ScpReader {
         used.push_back(index_.sources[i]);
       }
     }
+    if (used.empty()) {
+      used.push_back(script_);
+    }
     for (Object& object : index_.objects) {
-      object.source = numbers.empty() ? 0 : numbers[object.source];
+      const std::uint32_t number = object.source < numbers.size() ? numbers[object.source] : 0;
+      object.source = number < used.size() ? number : 0;
     }
     index_.sources = std::move(used);
     index_.more_sources.push_back(script_);
@@ -320,21 +343,21 @@ class ScpReader {
   SourcePtr script_;
   OpenContext& context_;
   NamedFiles files_;
+  RefusedLines refused_;
+  ScriptLines lines_;
   ObjectReader objects_;
   ObjectIndex index_;
-  std::vector<Place> places_;
-  StringList ranges_;
-  StringList commands_;
   std::vector<SourcePtr> piped_;
+  // Of the first records that are damaged, as many as have a text of their own.
   std::map<std::uint64_t, Damage> damaged_;
 
   std::unique_ptr<Cursor> current_;
-  std::uint32_t current_file_ = kNone;
+  std::uint32_t current_file_ = Place::kNone;
   std::uint32_t current_source_ = 0;
-
-  std::uint64_t bad_count_ = 0;
-  std::uint32_t first_bad_line_ = 0;
-  std::string first_bad_;
+  // Of texts that overlap in one file: how far they reach, and how much was read more than once.
+  std::uint32_t overlap_file_ = Place::kNone;
+  std::uint64_t overlap_end_ = 0;
+  std::uint64_t overlap_nbytes_ = 0;
 };
 
 }  // namespace

@@ -9,21 +9,24 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 
+#include "formats/bytes/key_order.h"
 #include "formats/bytes/line_reader.h"
+#include "formats/bytes/words.h"
+#include "formats/kaldi/script_lines.h"
 
 namespace npyfs {
 
 namespace {
 
-constexpr std::size_t kMostLineNbytes = 1 << 16;
-constexpr double kMostOvershoot = 0.5;  // seconds
-constexpr double kShortest = 0.1;
+constexpr std::size_t kMostSegmentLineNbytes = 1 << 20;
+// Seconds. Kaldi has them as float32, and so the least bit decides as it does there.
+constexpr float kMostOvershoot = 0.5F;
+constexpr float kShortest = 0.1F;
+constexpr double kToTheEnd = -1;
 
-struct Line {
-  std::string_view utterance;
-  std::string_view recording;
+struct SegmentLine {
+  std::uint32_t number = 0;
   double start = 0;
   double end = 0;
   std::optional<std::uint32_t> channel;
@@ -35,24 +38,35 @@ bool parse_whole(std::string_view word, T& value) {
   return error == std::errc() && end == word.data() + word.size();
 }
 
-std::optional<Line> parse_line(std::string_view text) {
+struct Words {
+  std::string_view utterance;
+  std::string_view recording;
+};
+
+// Why Kaldi skips the line whatever the recording is, or null.
+const char* parse_segment(std::string_view text, SegmentLine& line, Words& named) {
   std::vector<std::string_view> words;
   for_each_word(text, [&](std::string_view word) { words.push_back(word); });
-  Line line;
-  if ((words.size() != 4 && words.size() != 5) || !parse_whole(words[2], line.start) ||
-      !parse_whole(words[3], line.end) || !std::isfinite(line.start) || !std::isfinite(line.end)) {
-    return std::nullopt;
+  if (words.size() != 4 && words.size() != 5) {
+    return "the line has not four or five words: utterance, recording, start, end[, channel]";
   }
-  line.utterance = words[0];
-  line.recording = words[1];
+  if (!parse_whole(words[2], line.start) || !parse_whole(words[3], line.end) ||
+      !std::isfinite(line.start) || !std::isfinite(line.end)) {
+    return "its third and fourth word are not start and end in seconds";
+  }
+  const bool to_the_end = line.end == kToTheEnd;
+  if (line.start < 0 || (!to_the_end && (line.end <= 0 || line.start >= line.end))) {
+    return "the segment is empty or begins before 0";
+  }
+  std::uint32_t channel = 0;
   if (words.size() == 5) {
-    std::uint32_t channel = 0;
-    if (!parse_whole(words[4], channel)) {
-      return std::nullopt;
+    if (!parse_whole(words[4], channel) || channel > INT32_MAX) {
+      return "its fifth word is no channel";
     }
     line.channel = channel;
   }
-  return line;
+  named = {words[0], words[1]};
+  return nullptr;
 }
 
 struct Frames {
@@ -61,14 +75,14 @@ struct Frames {
 };
 
 // What of a recording a line means; nothing where Kaldi skips the line.
-std::optional<Frames> find_frames(const Line& line, std::uint32_t frames, std::uint32_t rate) {
+std::optional<Frames> find_frames(const SegmentLine& line, std::uint32_t frames,
+                                  std::uint32_t rate) {
   const float seconds = static_cast<float>(frames) / static_cast<float>(rate);
-  double end = line.end;
-  if (line.start < 0 || (end != -1 && (end <= 0 || line.start >= end)) || line.start > seconds ||
-      (end != -1 && end > seconds + kMostOvershoot)) {
+  const float most = seconds + kMostOvershoot;
+  if (line.start > seconds || line.end > most) {
     return std::nullopt;
   }
-  end = end == -1 ? seconds : std::min<double>(end, seconds);
+  const double end = line.end < 0 || line.end > seconds ? seconds : line.end;
   if (end - line.start < kShortest) {
     return std::nullopt;
   }
@@ -86,72 +100,73 @@ class Cutter {
       : segments_(segments), recordings_(std::move(recordings)), context_(context) {}
 
   ObjectIndex cut() {
-    std::vector<Line> lines;
-    std::string text = read_all(*segments_);
+    StringList utterances;
     StringList wanted;
-    std::uint32_t number = 0;
-    for (std::size_t at = 0; at < text.size(); ++number) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      const auto line = parse_line(std::string_view(text).substr(at, end - at));
-      if (!line) {
-        throw line_error(number + 1,
-                         "the line is none of a segment, expected utterance, recording, "
-                         "start and end in seconds, and perhaps a channel");
+    std::vector<SegmentLine> lines;
+    LineReader reader(*segments_, kMostSegmentLineNbytes);
+    for (std::string_view text; reader.next(text);) {
+      SegmentLine line;
+      Words words;
+      line.number = reader.number();
+      if (text.size() > kMostSegmentLineNbytes) {
+        throw line_error(*segments_, line.number, "the line is longer than 1 MiB, expected less");
       }
-      lines.push_back(*line);
-      wanted.append(line->recording);
-      at = end + 1;
+      if (const char* why = parse_segment(text, line, words)) {
+        skip(line.number, why);
+        continue;
+      }
+      lines.push_back(line);
+      utterances.append(words.utterance);
+      wanted.append(words.recording);
     }
     const auto rows = match_keys(wanted, recordings_.keys, "wav.scp");
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      add(lines[i], rows[i], static_cast<std::uint32_t>(i + 1));
+      add(lines[i], utterances[i], wanted[i], rows[i]);
     }
     return finish();
   }
 
  private:
-  static std::string read_all(const ByteSource& source) {
-    std::string text(source.nbytes(), '\0');
-    source.read_at(0, std::as_writable_bytes(std::span(text)));
-    return text;
-  }
-
-  Error line_error(std::uint32_t line, const std::string& text) const {
-    return file_error(ErrorKind::kCorrupt, fmt::format("{} line {}", segments_->name(), line),
-                      text);
-  }
-
-  void add(const Line& line, std::uint64_t recording, std::uint32_t number) {
+  // In Kaldi's order: a segment that lies outside is skipped before its channel is asked for.
+  void add(const SegmentLine& line, std::string_view utterance, std::string_view name,
+           std::uint64_t recording) {
     if (recording == kNoRow) {
-      skip(number, fmt::format("wav.scp has no recording '{}'", printable(line.recording)));
+      skip(line.number, fmt::format("wav.scp has no recording '{}'", printable(name)));
       return;
     }
     if (const Damage* damage = recordings_.damage.find(recording)) {
       index_.damage.add(index_.objects.size(), [&] { return *damage; });
-      append(line, {});
+      append(utterance, {});
       return;
     }
     const Object& wave = recordings_.objects[recording];
     if (!is_wave(wave.kind)) {
-      throw line_error(number, fmt::format("recording '{}' is a {}, expected a wave",
-                                           printable(line.recording), kind_name(wave.kind)));
+      throw line_error(*segments_, line.number,
+                       fmt::format("recording '{}' is a {}, expected a wave", printable(name),
+                                   kind_name(wave.kind)));
     }
-    if (wave.cols > 1 && !line.channel) {
-      throw line_error(number, fmt::format("recording '{}' has {} channels, expected a fifth word "
-                                           "that names one",
-                                           printable(line.recording), wave.cols));
-    }
-    const auto frames = find_frames(line, wave.rows, rate_of(wave));
-    if (line.channel.value_or(0) >= wave.cols || !frames) {
-      skip(number, "the segment lies outside of its recording or is shorter than 0.1 s");
+    const auto frames = find_frames(line, wave.rows, rate_of(recording, wave));
+    if (!frames) {
+      skip(line.number, "the segment lies outside of its recording or is shorter than 0.1 s");
       return;
     }
-    append(line, piece_of(wave, *frames, line.channel.value_or(0)));
+    if (wave.cols > 1 && !line.channel) {
+      throw line_error(*segments_, line.number,
+                       fmt::format("recording '{}' has {} channels, expected a fifth word that "
+                                   "names one",
+                                   printable(name), wave.cols));
+    }
+    if (line.channel.value_or(0) >= wave.cols) {
+      skip(line.number, fmt::format("recording '{}' has {} channels, which are counted from 0",
+                                    printable(name), wave.cols));
+      return;
+    }
+    append(utterance, piece_of(wave, *frames, line.channel.value_or(0)));
   }
 
-  void append(const Line& line, const Object& object) {
+  void append(std::string_view utterance, const Object& object) {
     index_.objects.push_back(object);
-    index_.keys.append(line.utterance);
+    index_.keys.append(utterance);
   }
 
   static Object piece_of(const Object& wave, const Frames& frames, std::uint32_t channel) {
@@ -170,19 +185,24 @@ class Cutter {
     return piece;
   }
 
-  // Where recordings differ, their headers are asked again.
-  std::uint32_t rate_of(const Object& wave) const {
+  // Where recordings differ, their headers are asked again, once for the segments of one.
+  std::uint32_t rate_of(std::uint64_t recording, const Object& wave) {
     if (recordings_.rate_hz) {
       return *recordings_.rate_hz;
     }
-    const ByteSource& source = *recordings_.sources[wave.source];
-    WindowReader window(source);
-    return parse_wav(source, window, wave.offset, source.nbytes() - wave.offset).rate_hz;
+    if (recording != last_recording_) {
+      const ByteSource& source = *recordings_.sources[wave.source];
+      WindowReader window(source);
+      last_rate_ = parse_wav(source, window, wave.offset, source.nbytes() - wave.offset).rate_hz;
+      last_recording_ = recording;
+    }
+    return last_rate_;
   }
 
   void skip(std::uint32_t number, const std::string& why) {
-    if (++skipped_ == 1) {
-      first_skipped_ = line_error(number, why).what();
+    if (++skipped_ == 1 || number < first_skipped_line_) {
+      first_skipped_line_ = number;
+      first_skipped_ = line_error(*segments_, number, why).what();
     }
   }
 
@@ -203,7 +223,10 @@ class Cutter {
   ObjectIndex recordings_;
   OpenContext& context_;
   ObjectIndex index_;
+  std::uint64_t last_recording_ = kNoRow;
+  std::uint32_t last_rate_ = 0;
   std::uint64_t skipped_ = 0;
+  std::uint32_t first_skipped_line_ = 0;
   std::string first_skipped_;
 };
 
@@ -211,37 +234,6 @@ class Cutter {
 
 ObjectIndex cut_segments(const SourcePtr& segments, ObjectIndex recordings, OpenContext& context) {
   return Cutter(segments, std::move(recordings), context).cut();
-}
-
-std::vector<std::uint64_t> match_keys(const StringList& wanted, const StringList& keys,
-                                      const std::string& name) {
-  std::vector<std::uint64_t> order(keys.size());
-  std::iota(order.begin(), order.end(), std::uint64_t{0});
-  const auto before = [&](std::uint64_t a, std::uint64_t b) { return keys[a] < keys[b]; };
-  if (!std::is_sorted(order.begin(), order.end(), before)) {
-    std::sort(order.begin(), order.end(), before);
-  }
-  const auto twice = std::adjacent_find(order.begin(), order.end(),
-                                        [&](auto a, auto b) { return keys[a] == keys[b]; });
-  if (twice != order.end()) {
-    throw file_error(
-        ErrorKind::kCorrupt, name,
-        fmt::format("key '{}' stands there twice, expected each once", printable(keys[*twice])));
-  }
-  std::vector<std::uint64_t> rows(wanted.size(), kNoRow);
-  for (std::uint64_t i = 0; i < wanted.size(); ++i) {
-    // Both are in one order as a rule.
-    if (i < keys.size() && keys[i] == wanted[i]) {
-      rows[i] = i;
-      continue;
-    }
-    const auto at = std::partition_point(order.begin(), order.end(),
-                                         [&](std::uint64_t row) { return keys[row] < wanted[i]; });
-    if (at != order.end() && keys[*at] == wanted[i]) {
-      rows[i] = *at;
-    }
-  }
-  return rows;
 }
 
 }  // namespace npyfs

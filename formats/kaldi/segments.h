@@ -10,13 +10,9 @@
 namespace npyfs {
 
 // One record for each line of `segments` (utterance, recording, start, end[, channel]); the lines
-// that Kaldi skips are left out with a warning. Throws kCorrupt for lines it does not take.
+// that Kaldi skips are left out with a warning. Throws kCorrupt for what ends Kaldi's program: a
+// recording that is no wave, or one of several channels of which the line names none. Throws kIo,
+// kChanged. One thread opens; what comes back is immutable.
 ObjectIndex cut_segments(const SourcePtr& segments, ObjectIndex recordings, OpenContext& context);
-
-// For each key of `wanted` its row in `keys`, kNoRow where it has none. Throws kCorrupt where
-// `keys` has one twice; `name` is what messages call it.
-constexpr std::uint64_t kNoRow = UINT64_MAX;
-std::vector<std::uint64_t> match_keys(const StringList& wanted, const StringList& keys,
-                                      const std::string& name);
 
 }  // namespace npyfs

@@ -48,12 +48,12 @@ class ObjectColumn : public Column {
     set_shape(record, object, item.shape);
   }
 
-  // Floats of the other width, and text of more room.
+  // Floats of the other width, and text of other room: where all objects are such.
   std::shared_ptr<const Column> converted(const DType& dtype) const override {
-    if (dtype.kind == 'U') {
+    if (dtype.kind == 'U' && all_are([](ObjectKind kind) { return kind == ObjectKind::kTokens; })) {
       return std::make_shared<ObjectColumn>(index_, part_, as_double_, dtype.itemsize / 4);
     }
-    if (dtype == DType::simple("<f4") || dtype == DType::simple("<f8")) {
+    if ((dtype == DType::simple("<f4") || dtype == DType::simple("<f8")) && all_are(is_float)) {
       return std::make_shared<ObjectColumn>(index_, part_, dtype.itemsize == 8, text_width_);
     }
     return nullptr;
@@ -96,7 +96,7 @@ class ObjectColumn : public Column {
   void decode(std::uint64_t record, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
     const Object& object = index_->objects[record];
-    const std::string stored = read_object(*index_, object);
+    const std::string stored = stored_bytes(*index_, object);
     const auto bytes = std::as_bytes(std::span(stored));
     const MakeFault fault = fault_at(*index_->sources[object.source], object.offset);
     if (is_wave(object.kind)) {
@@ -111,6 +111,20 @@ class ObjectColumn : public Column {
   }
 
  private:
+  static bool is_float(ObjectKind kind) {
+    return is_matrix(kind) || is_vector(kind) || kind == ObjectKind::kFloat ||
+           kind == ObjectKind::kDouble;
+  }
+  template <typename Test>
+  bool all_are(const Test& test) const {
+    for (std::uint64_t record = 0; record < size(); ++record) {
+      if (!test(index_->objects[record].kind) && index_->damage.find(record) == nullptr) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   static void decode_samples(const Object& object, std::span<const std::byte> stored,
                              std::span<std::byte> out) {
     if (object.channels == 0) {
@@ -214,18 +228,20 @@ class ObjectColumn : public Column {
 
   void decode_lists(const Object& object, std::string_view stored, std::span<std::byte> out,
                     const MakeFault& fault) const {
-    const ListValues values = object.text ? parse_line(object.kind, stored, as_double_, fault)
-                                          : parse_binary_lists(object, stored, fault);
+    const ListValues values = object.text
+                                  ? parse_text_values(object.kind, stored, as_double_, fault)
+                                  : parse_binary_lists(object, stored, fault);
     if (part_ == Part::kCounts) {
-      store_all<std::int32_t>(values.counts, out);
+      store_all<std::int32_t>(values.counts, out, fault);
     } else if (part_ == Part::kWeights || object.kind == ObjectKind::kFloatPairs) {
-      store_all<float>(values.numbers, out);
+      store_all<float>(values.numbers, out, fault);
     } else if (object.kind == ObjectKind::kFloat || object.kind == ObjectKind::kDouble) {
-      as_double_ ? store_all<double>(values.numbers, out) : store_all<float>(values.numbers, out);
+      as_double_ ? store_all<double>(values.numbers, out, fault)
+                 : store_all<float>(values.numbers, out, fault);
     } else if (object.kind == ObjectKind::kBool) {
-      store_all<std::uint8_t>(values.integers, out);
+      store_all<std::uint8_t>(values.integers, out, fault);
     } else {
-      store_all<std::int32_t>(values.integers, out);
+      store_all<std::int32_t>(values.integers, out, fault);
     }
   }
 
@@ -258,11 +274,7 @@ class KaldiTable : public RecordTable {
     stored_.push_back({"", bytes});
     Field main = make_field("x", Part::kMain);
     main.bytes = bytes;
-    // What most tables hold is told by their first object.
-    const auto is_time_series = [](const Object& o) {
-      return is_matrix(o.kind) || is_wave(o.kind);
-    };
-    main.time_series = std::any_of(index_->objects.begin(), index_->objects.end(), is_time_series);
+    main.time_series = any_is([](ObjectKind kind) { return is_matrix(kind) || is_wave(kind); });
     fields_.push_back(std::move(main));
     add_lists();
   }
@@ -288,16 +300,27 @@ class KaldiTable : public RecordTable {
     return field;
   }
 
+  // Of damaged objects nobody knows what they are.
+  template <typename Test>
+  bool any_is(const Test& test) const {
+    for (std::uint64_t record = 0; record < size(); ++record) {
+      if (test(index_->objects[record].kind) && index_->damage.find(record) == nullptr) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   void add_lists() {
-    const auto all_are = [&](auto... kinds) {
-      return !index_->objects.empty() &&
-             std::all_of(index_->objects.begin(), index_->objects.end(),
-                         [&](const Object& object) { return ((object.kind == kinds) || ...); });
-    };
-    if (all_are(ObjectKind::kPosterior)) {
+    const bool posteriors = any_is([](ObjectKind kind) { return kind == ObjectKind::kPosterior; });
+    const bool lists = any_is([](ObjectKind kind) { return kind == ObjectKind::kInt32Vectors; });
+    const bool others = any_is([](ObjectKind kind) {
+      return kind != ObjectKind::kPosterior && kind != ObjectKind::kInt32Vectors;
+    });
+    if (posteriors && !lists && !others) {
       fields_.push_back(make_field("x_weights", Part::kWeights));
     }
-    if (all_are(ObjectKind::kPosterior) || all_are(ObjectKind::kInt32Vectors)) {
+    if (posteriors != lists && !others) {
       fields_.push_back(make_field("x_counts", Part::kCounts));
     }
     for (std::size_t i = 1; i < fields_.size(); ++i) {

@@ -12,7 +12,7 @@ namespace npyfs {
 
 namespace {
 
-constexpr std::size_t kMostLineNbytes = std::size_t{64} << 20;
+constexpr std::size_t kMostTextNbytes = std::size_t{64} << 20;
 
 // The rest of the line, without its end.
 std::string read_line(Cursor& cursor) {
@@ -20,7 +20,7 @@ std::string read_line(Cursor& cursor) {
   for (int c = cursor.peek(); c >= 0 && c != '\n'; c = cursor.peek()) {
     line += static_cast<char>(c);
     cursor.skip();
-    if (line.size() > kMostLineNbytes) {
+    if (line.size() > kMostTextNbytes) {
       throw Error(
           ErrorKind::kTooLarge,
           cursor.fault(cursor.offset(), "the line is longer than 64 MiB, expected less").what());
@@ -35,6 +35,30 @@ bool bracket_follows(Cursor& cursor) {
     cursor.skip();
   }
   return cursor.peek() == '[';
+}
+
+// "rows=R" and then a row, or nothing where there are none.
+bool begins_sparse(std::string_view text) {
+  constexpr std::string_view kRows = "rows=";
+  if (!text.starts_with(kRows)) {
+    return false;
+  }
+  std::size_t at = 0;
+  const std::string_view rows = next_word(text, at).substr(kRows.size());
+  const std::string_view next =
+      text.substr(std::min(text.find_first_not_of(" \t", at), text.size()));
+  return parse_int32(rows) &&
+         (next.empty() || next.starts_with("dim=") || next[0] == '\n' || next[0] == '\r');
+}
+
+// '[' and a number or blank; "[noise]" is a word of a transcript.
+bool begins_brackets(std::string_view text) {
+  if (!text.starts_with('[')) {
+    return false;
+  }
+  const int next = text.size() > 1 ? static_cast<unsigned char>(text[1]) : ' ';
+  return is_blank(next) || next == ']' || next == '-' || next == '.' ||
+         (next >= '0' && next <= '9');
 }
 
 void take_line(Cursor& cursor, Object& object, LineTraits& traits) {
@@ -73,8 +97,8 @@ std::string join_words(std::string_view line) {
   return joined;
 }
 
-Object parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits) {
-  Object object;
+void parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits, Object& object) {
+  object = {};
   object.text = true;
   object.offset = cursor.offset();
   const MakeFault fault = [&](const std::string& text) {
@@ -84,24 +108,25 @@ Object parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits) {
     cursor.skip();
   }
   const std::uint64_t begin = cursor.offset();
-  const auto head = cursor.look(5);
+  const auto head = cursor.look(40);
   const std::string_view word(reinterpret_cast<const char*>(head.data()), head.size());
-  if (!lines_only && word == "rows=") {
-    const std::string line = read_line(cursor);
+  if (!lines_only && begins_sparse(word)) {
     object.kind = ObjectKind::kSparse;
+    object.began = true;
+    const std::string line = read_line(cursor);
     SparseReader(line, fault).read(object, [&](std::uint32_t, std::uint32_t, std::string_view w) {
       if (!parse_number(w, true)) {
         throw not_a_number(fault, w);
       }
     });
-  } else if (!lines_only && word.starts_with('[')) {
+  } else if (!lines_only && begins_brackets(word)) {
     const auto check = [&](const std::string& number) {
       if (!parse_number(number, true)) {
         throw not_a_number(fault, number);
       }
     };
-    BracketReader(cursor, check, fault).read(object);
     object.kind = ObjectKind::kFloatVector;
+    BracketReader(cursor, check, fault).read(object);
     object.nbytes = cursor.offset() - object.offset;
     const std::uint64_t end = cursor.offset();
     if (!object.row_break && bracket_follows(cursor)) {
@@ -117,7 +142,6 @@ Object parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits) {
     take_line(cursor, object, traits);
   }
   object.nbytes = cursor.offset() - object.offset;
-  return object;
 }
 
 }  // namespace npyfs

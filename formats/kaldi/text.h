@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "formats/bytes/words.h"
 #include "formats/kaldi/cursor.h"
+#include "formats/kaldi/fault.h"
 #include "formats/kaldi/object.h"
 
 namespace npyfs {
@@ -31,23 +33,14 @@ struct LineTraits {
   void note(std::string_view line);
 };
 
-// Calls word(std::string_view) for each word of a line.
-template <typename Take>
-void for_each_word(std::string_view line, const Take& word) {
-  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
-    word(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlanks, end);
-  }
-}
-
 // The words, joined by one blank each.
 std::string join_words(std::string_view line);
 
 // Parses the text object at the cursor and moves behind it: a matrix or vector in brackets, a
 // sparse matrix, else what is left of the line (the line's end stays). `lines_only`: brackets mean
-// nothing. Notes lines in `traits`. Throws kCorrupt, kTooLarge.
-Object parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits);
+// nothing. Notes lines in `traits`. Throws kCorrupt, kTooLarge; `object` is then as far as it was
+// understood.
+void parse_text_object(Cursor& cursor, bool lines_only, LineTraits& traits, Object& object);
 
 // A list of numbers as a line of text has it, or the nested lists of a binary object.
 struct ListValues {
@@ -57,13 +50,14 @@ struct ListValues {
 };
 
 // Parses a line of text as an object of `kind` (kInt32 to kPosterior). What is no such line throws
-// kCorrupt, placed by `fault`, which makes an Error of "<what> is <found>, expected <rule>".
-using MakeFault = std::function<Error(const std::string& text)>;
-ListValues parse_line(ObjectKind kind, std::string_view line, bool as_double,
-                      const MakeFault& fault);
+// kCorrupt, placed by `fault`.
+ListValues parse_text_values(ObjectKind kind, std::string_view line, bool as_double,
+                             const MakeFault& fault);
 
-// The numbers of a matrix or vector in brackets, row by row; a sparse one is filled with zeroes.
-std::vector<double> parse_numbers(const Object& object, std::string_view text, bool as_double,
-                                  const MakeFault& fault);
+// Writes the numbers of a matrix or vector in brackets to `out`, row by row, float64 with
+// `as_double`, else float32; a sparse one is filled with zeroes. Throws the `fault` where they are
+// not those that were there when the table was opened.
+void decode_text(const Object& object, std::string_view text, bool as_double,
+                 std::span<std::byte> out, const MakeFault& fault);
 
 }  // namespace npyfs

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -133,42 +134,49 @@ class LineParser {
 
 }  // namespace
 
-ListValues parse_line(ObjectKind kind, std::string_view line, bool as_double,
-                      const MakeFault& fault) {
+ListValues parse_text_values(ObjectKind kind, std::string_view line, bool as_double,
+                             const MakeFault& fault) {
   return LineParser(kind, as_double, fault).parse(line);
 }
 
-std::vector<double> parse_numbers(const Object& object, std::string_view text, bool as_double,
-                                  const MakeFault& fault) {
-  const auto to_number = [&](std::string_view word) {
+void decode_text(const Object& object, std::string_view text, bool as_double,
+                 std::span<std::byte> out, const MakeFault& fault) {
+  const std::size_t element = as_double ? sizeof(double) : sizeof(float);
+  const auto changed = [&] {
+    return fault("the object is not what it was when it was opened; mount again");
+  };
+  const auto put = [&](std::uint64_t at, std::string_view word) {
     const auto value = parse_number(word, as_double);
     if (!value) {
       throw not_a_number(fault, word);
     }
-    return *value;
+    if (at >= out.size() / element) {
+      throw changed();
+    }
+    if (as_double) {
+      std::memcpy(out.data() + at * element, &*value, element);
+    } else {
+      const auto single = static_cast<float>(*value);
+      std::memcpy(out.data() + at * element, &single, element);
+    }
   };
-  std::vector<double> numbers;
   Object parsed;
+  std::uint64_t count = 0;
   if (object.kind == ObjectKind::kSparse) {
-    numbers.resize(std::uint64_t{object.rows} * object.cols);
+    std::memset(out.data(), 0, out.size());
     SparseReader(text, fault)
         .read(parsed, [&](std::uint32_t row, std::uint32_t col, std::string_view word) {
-          const std::uint64_t at = std::uint64_t{row} * object.cols + col;
-          if (at < numbers.size()) {
-            numbers[at] = to_number(word);
-          }
+          put(std::uint64_t{row} * object.cols + col, word);
         });
   } else {
     MemoryInput input(text);
-    const auto add = [&](const std::string& word) { numbers.push_back(to_number(word)); };
+    const auto add = [&](const std::string& word) { put(count++, word); };
     BracketReader(input, add, fault).read(parsed);
   }
-  const bool vector = is_vector(object.kind);
-  if (vector ? numbers.size() != object.rows
-             : parsed.rows != object.rows || parsed.cols != object.cols) {
-    throw fault("the object is not what it was when it was opened; mount again");
+  if (is_vector(object.kind) ? count != object.rows
+                             : parsed.rows != object.rows || parsed.cols != object.cols) {
+    throw changed();
   }
-  return numbers;
 }
 
 }  // namespace npyfs

@@ -58,7 +58,7 @@ template <typename T>
 void decode_full(const Object& object, std::span<const std::byte> stored, std::span<std::byte> out,
                  const MakeFault& fault) {
   if (object.text) {
-    store_all<T>(parse_numbers(object, as_text(stored), sizeof(T) == 8, fault), out);
+    decode_text(object, as_text(stored), sizeof(T) == 8, out, fault);
     return;
   }
   const auto data = stored.subspan(object.header_nbytes);
@@ -77,7 +77,7 @@ void decode_full(const Object& object, std::span<const std::byte> stored, std::s
     default: {
       std::vector<float> values(out.size() / sizeof(T));
       decode_compressed(object, stored, values);
-      store_all<T>(values, out);
+      store_all<T>(values, out, fault);
     }
   }
 }

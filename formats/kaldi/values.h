@@ -4,7 +4,6 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -17,10 +16,13 @@
 namespace npyfs {
 
 // Fills `out` with `values` as elements of type To, in the machine's byte order, which is the
-// array's; what does not fit is dropped.
+// array's. Throws the `fault` where there are not as many as `out` has room for.
 template <typename To, typename From>
-void store_all(const std::vector<From>& values, std::span<std::byte> out) {
-  for (std::size_t i = 0; i < std::min(values.size(), out.size() / sizeof(To)); ++i) {
+void store_all(const std::vector<From>& values, std::span<std::byte> out, const MakeFault& fault) {
+  if (values.size() != out.size() / sizeof(To)) {
+    throw fault("the object is not what it was when it was opened; mount again");
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
     const To value = static_cast<To>(values[i]);
     std::memcpy(out.data() + i * sizeof(To), &value, sizeof value);
   }

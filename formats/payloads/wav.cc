@@ -172,6 +172,8 @@ class WavParser {
     }
     header_.truncated = !header_.unbounded && nbytes > left;
     header_.data_offset = at;
+    header_.riff_nbytes =
+        is_long_ || riff_nbytes_ == kUnknown ? 0 : std::uint64_t{riff_nbytes_} + 8;
     header_.frames = (header_.unbounded ? left : std::min(nbytes, left)) / header_.frame_nbytes;
   }
 

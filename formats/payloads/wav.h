@@ -26,6 +26,7 @@ struct WavHeader {
   std::uint32_t frame_nbytes = 0;  // as stored
   std::uint64_t data_offset = 0;   // from the RIFF on
   std::uint64_t frames = 0;        // whole ones that are there
+  std::uint64_t riff_nbytes = 0;   // of all chunks with the header, as it says; 0: it does not
   // What the header promises is more than is there: `frames` is what there is.
   bool truncated = false;
   // The header does not say how much there is (a stream): `frames` is all up to the end.

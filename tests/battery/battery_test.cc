@@ -310,6 +310,8 @@ const std::vector<DamagedFile>& files_to_damage() {
       {"kaldi/tables/sparse.ark", "ark:", false},
       {"kaldi/tables/cm2_kaldiio.ark", "ark:", false},
       {"kaldi/tables/vec_f64.ark", "ark:", false},
+      {"kaldi/tables/mat_text.ark", "ark:", false},
+      {"kaldi/tables/mat_f32.ark.gz", "ark:", true},
       {"data/train/feats.scp", "scp:", false, "kaldi/recipe"},
       {"data/dev/feats.scp", "kaldi:", false, "kaldi/recipe", "data/dev"},
       {"data/dev/text", "kaldi:", false, "kaldi/recipe", "data/dev"},

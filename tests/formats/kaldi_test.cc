@@ -7,11 +7,15 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <csignal>
+#include <cstring>
 #include <random>
 
 #include "formats/bytes/inflate.h"
 #include "formats/kaldi/ark.h"
 #include "formats/kaldi/location.h"
+#include "formats/kaldi/pipe.h"
 #include "formats/kaldi/text.h"
 #include "tests/formats/records.h"
 
@@ -162,6 +166,246 @@ TEST(Kaldi, ScriptLinesAreNamed) {
   EXPECT_NE(text.find("and 1 more lines"), std::string::npos) << text;
 }
 
+std::string int4(std::int32_t value) {
+  std::string bytes(4, '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return "\4" + bytes;
+}
+
+// A float matrix of three columns, all zeroes.
+std::string matrix(std::int32_t rows) {
+  return "\0BFM "s + int4(rows) + int4(3) + std::string(static_cast<std::size_t>(rows) * 12, '\0');
+}
+
+// A script whose lines name objects of one file.
+struct ScriptOf {
+  TemporaryFolder folder;
+
+  // `places`: an offset each.
+  std::string write(const std::string& bytes, const std::vector<std::string>& places) const {
+    write_file(folder / "t.ark", bytes);
+    std::string lines;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      lines += "k" + std::to_string(i) + " " + folder / "t.ark:" + places[i] + "\n";
+    }
+    write_file(folder / "t.scp", lines);
+    return folder / "t.scp";
+  }
+};
+
+OpenContext permissive() {
+  OpenContext context;
+  context.permissive = true;
+  return context;
+}
+
+TEST(Kaldi, OneWrongPlaceChangesNothingElse) {
+  const ScriptOf script;
+  // Ten rows: from the B on it is a line of text.
+  const std::string path =
+      script.write("a " + matrix(10) + "b " + matrix(2) + "c " + matrix(3), {"3", "139", "180"});
+  EXPECT_NE(refusal(kScp, path).find("t.scp line 1"), std::string::npos) << refusal(kScp, path);
+  const Opened opened = open_records(kScp, path, permissive());
+  ASSERT_EQ(opened.table->size(), 2U);
+  EXPECT_EQ(opened.table->damaged_count(), 0U);
+  Item item;
+  opened.table->fields()[0].typed->inspect(1, item);
+  EXPECT_EQ(item.dtype, DType::simple("<f4"));
+  EXPECT_EQ(item.shape, (Shape{3, 3}));
+}
+
+TEST(Kaldi, AZeroByteInOneTextLeavesTheOthersAlone) {
+  const ScriptOf script;
+  const std::string path = script.write("z\0z\n [\n 1 2 ]\n [\n 3 4 ]\n"s, {"0", "4", "15"});
+  EXPECT_EQ(open_records(kScp, path, permissive()).table->size(), 2U);
+}
+
+TEST(Kaldi, WhatIsCutIsItsRecordsDamage) {
+  const std::pair<std::string, std::string> objects[] = {
+      {"\0BFM "s + int4(2) + int4(3) + std::string(24, '\0'), ""},
+      {"\0BFV "s + int4(3) + std::string(12, '\0'), ""},
+      {"\0B"s + int4(2) + int4(7) + int4(8), "int32vector"},
+      {"\0B"s + int4(1) + int4(2) + int4(8) + int4(9), "int32vectors"},
+      {"\0B"s + int4(1) + int4(1) + int4(8) + int4(9), "posterior"},
+      {"\0BSM "s + int4(1) + "SV " + int4(3) + int4(1) + int4(2) + int4(0), ""},
+      {" [\n 1 2\n 3 4 ]\n", ""}};
+  for (const auto& [object, kind] : objects) {
+    const ScriptOf script;
+    const std::string path = script.write(object + object.substr(0, object.size() - 4),
+                                          {"0", std::to_string(object.size())});
+    OpenContext context;
+    if (!kind.empty()) {
+      context.decode["x"] = kind;
+    }
+    const Opened opened = open_records(kScp, path, context);
+    ASSERT_EQ(opened.table->size(), 2U) << printable(object);
+    EXPECT_EQ(opened.table->damage(0), nullptr) << printable(object);
+    ASSERT_NE(opened.table->damage(1), nullptr) << printable(object);
+    EXPECT_NE(std::string(opened.table->damage(1)->error.what()).find("t.scp line 2: "),
+              std::string::npos);
+  }
+}
+
+TEST(Kaldi, GuessesBeyondObjectsThatAreAllAlike) {
+  std::string integers;
+  std::string pairs;
+  for (int i = 0; i < 20; ++i) {
+    const std::string key = "k" + std::to_string(i) + " ";
+    integers += key + "\0B"s + int4(i < 8 ? 0 : i);
+    pairs += key + "\0B"s + (i < 8 ? int4(0) : int4(1) + int4(5) + int4(6));
+  }
+  EXPECT_EQ(read(integers).objects[9].kind, ObjectKind::kInt32);
+  EXPECT_EQ(read(pairs).objects[9].kind, ObjectKind::kInt32Pairs);
+  EXPECT_EQ(read(pairs).objects.size(), 20U);
+  // What is only guessed can be said.
+  EXPECT_NE(
+      refusal_of("a \0B"s + int4(1) + int4(5) + "b \0B"s + int4(1) + "\3").find("--decode x="),
+      std::string::npos);
+}
+
+TEST(Kaldi, SparseMatricesAreOfBoundedSize) {
+  EXPECT_NE(refusal_of("k rows=9000 dim=9000 [ 1 1 ]\n").find("[ 1 1 ]"), 0U);
+  std::string text = "k rows=9000 ";
+  for (int i = 0; i < 9000; ++i) {
+    text += "dim=9000 [ ] ";
+  }
+  EXPECT_NE(refusal_of(text + "\n").find("2^26"), std::string::npos);
+}
+
+TEST(Kaldi, ALineOfAnotherKindEndsAnArchive) {
+  EXPECT_NE(refusal_of("a 1\nb 2\nc x\n", "int32").find("'x'"), std::string::npos);
+  EXPECT_EQ(read("a 1\nb 2\nc x\nd 3\n", "int32", true).objects.size(), 2U);
+}
+
+TEST(Kaldi, WordsThatLookLikeBracketsAreWords) {
+  const ObjectIndex index = read("a hi\nb [laughter] good\nc rows=5 seats\n");
+  ASSERT_EQ(index.objects.size(), 3U);
+  EXPECT_EQ(index.objects[1].kind, ObjectKind::kTokens);
+  EXPECT_EQ(index.objects[2].rows, 2U);
+  EXPECT_NE(refusal_of("k [ " + std::string(401, '1') + " ]\n").find("more than 400"),
+            std::string::npos);
+}
+
+TEST(Kaldi, ChunksBehindTheSamplesBelongToTheWave) {
+  std::string wave = read_file(table("wav.ark"));
+  wave = wave.substr(wave.find("RIFF"));
+  std::uint32_t riff_nbytes = 0;
+  std::memcpy(&riff_nbytes, wave.data() + 4, 4);
+  wave = wave.substr(0, riff_nbytes + 8) + "LIST" + std::string("\4\0\0\0", 4) + "abcd";
+  riff_nbytes += 12;
+  std::memcpy(wave.data() + 4, &riff_nbytes, 4);
+  const ObjectIndex index = read("a " + wave + "b " + wave);
+  ASSERT_EQ(index.objects.size(), 2U);
+  EXPECT_EQ(index.keys[1], "b");
+}
+
+TEST(Kaldi, NumbersBeginAsKaldiTakesThem) {
+  EXPECT_EQ(read("k [ -.5 1 ]\n").objects[0].rows, 2U);
+  EXPECT_EQ(read("a +-5\n").objects[0].kind, ObjectKind::kTokens);
+  EXPECT_EQ(parse_location("ark files/x:5").kind, ScriptLocation::Kind::kFile);
+  EXPECT_EQ(parse_location("data/my ark:5").kind, ScriptLocation::Kind::kFile);
+  EXPECT_EQ(parse_location("scp,p:x").kind, ScriptLocation::Kind::kRefused);
+}
+
+TEST(Kaldi, KeysThatDoNotRiseAreNamedWithTheirPlace) {
+  OpenContext context;
+  context.keys_sorted = true;
+  const ScriptOf script;
+  script.write("b [ 1 ]\na [ 2 ]\n", {});
+  EXPECT_NE(refusal(kArk, script.folder / "t.ark", context).find("t.ark at byte 10: key 'a'"),
+            std::string::npos);
+  write_file(script.folder / "t.scp", "b t.ark:2\na t.ark:10\n");
+  EXPECT_NE(refusal(kScp, script.folder / "t.scp", context).find("t.scp line 2: key 'a'"),
+            std::string::npos);
+}
+
+TEST(Kaldi, ALostFileIsNamedWithWhereItWasLookedFor) {
+  const TemporaryFolder folder;
+  write_file(folder / "t.scp", "a gone.ark:2\n");
+  EXPECT_NE(refusal(kScp, folder / "t.scp").find("--base-dir (not given)"), std::string::npos);
+  EXPECT_NE(refusal(kScp, folder / "t.scp", permissive()).find("no line of it"), std::string::npos);
+}
+
+TEST(Kaldi, ARangeSaysHowFarItMayReach) {
+  const ScriptOf script;
+  script.write(matrix(10), {});
+  write_file(script.folder / "t.scp", "k t.ark[0:13]\n");
+  const std::string text = refusal(kScp, script.folder / "t.scp");
+  EXPECT_NE(text.find("t.ark at byte 0: the range of key 'k' is 0:13"), std::string::npos) << text;
+  EXPECT_NE(text.find("LAST <= 12"), std::string::npos) << text;
+}
+
+TEST(Kaldi, ATextThatIsNoFileIsNotDroppedInSilence) {
+  const TemporaryFolder folder;
+  write_file(folder / "t.ark", matrix(2));
+  write_file(folder / "feats.scp", "k " + (folder / "t.ark") + "\n");
+  std::filesystem::create_symlink("nowhere", folder / "text");
+  OpenContext context;
+  std::vector<std::string> said;
+  context.warn = [&](const std::string& text) { said.push_back(text); };
+  Location location;
+  location.path = folder / "";
+  location.is_directory = true;
+  EXPECT_EQ(kKaldi.open(location, context)->fields().size(), 1U);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("no regular file"), std::string::npos);
+}
+
+// Holds nothing: whatever is read is decoded.
+class NoCache : public ChunkCache {
+ public:
+  std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override {
+    struct Context : DecodeContext {
+      void require_intact(const RecordTable&, std::uint64_t) override {}
+      void mark_damaged(ByteRange, std::exception_ptr) override {}
+    } context;
+    auto block = std::make_shared<Block>();
+    block->bytes.resize(chunks.chunk_nbytes(chunk));
+    chunks.decode(chunk, block->bytes, context);
+    return block;
+  }
+};
+
+std::string failure_of_command(const std::string& command, const std::string& folder) {
+  NoCache cache;
+  const auto script = std::make_shared<MemorySource>("s.scp", std::vector<std::byte>());
+  try {
+    const SourcePtr output =
+        run_pipe(command, folder, script, cache, std::chrono::milliseconds(300));
+    std::vector<std::byte> bytes(output->nbytes());
+    output->read_at(0, bytes);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Kaldi, ACommandHasItsTimeEvenWithItsOutputClosed) {
+  const TemporaryFolder folder;
+  EXPECT_NE(failure_of_command("exec 1>&-; sleep 1000", folder / "").find("runs for more than 0.3"),
+            std::string::npos);
+  EXPECT_NE(failure_of_command("sleep 1000", folder / "").find("runs for more than 0.3"),
+            std::string::npos);
+  EXPECT_EQ(failure_of_command("printf abc", folder / ""), "");
+  EXPECT_NE(failure_of_command(": " + std::string(5000, 'x') + "; exit 3", folder / "").size(), 0U);
+  EXPECT_LT(failure_of_command(": " + std::string(5000, 'x') + "; exit 3", folder / "").size(),
+            400U);
+}
+
+TEST(Kaldi, ACommandMustSayTheSameEachTime) {
+  const TemporaryFolder folder;
+  EXPECT_NE(failure_of_command("echo >> n; wc -l < n", folder / "").find("prints other bytes"),
+            std::string::npos);
+}
+
+TEST(Kaldi, ACommandWhoseEndNobodyTellsIsNoSuccess) {
+  const TemporaryFolder folder;
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const std::string failure = failure_of_command("exit 3", folder / "");
+  std::signal(SIGCHLD, before);
+  EXPECT_NE(failure.find("cannot wait for"), std::string::npos) << failure;
+}
+
 // Any change of any file is refused or understood; nothing crashes or reads beyond its bytes.
 TEST(Kaldi, RandomDamage) {
   constexpr int kRounds = 400;
@@ -176,8 +420,14 @@ TEST(Kaldi, RandomDamage) {
         bytes[random() % std::min<std::size_t>(bytes.size(), 4000)] = static_cast<char>(random());
       }
       try {
-        decode_all(read(bytes, "", i % 2 == 0));
-      } catch (const Error&) {
+        const ObjectIndex index = read(bytes, "", i % 2 == 0);
+        EXPECT_EQ(index.keys.size(), index.objects.size()) << name << ", round " << i;
+        decode_all(index);
+        for (const Object& object : index.objects) {
+          EXPECT_LE(object.offset + object.nbytes, bytes.size()) << name << ", round " << i;
+        }
+      } catch (const Error& error) {
+        EXPECT_NE(bytes, good) << name << ": " << error.what();
       }
     }
   }

@@ -126,6 +126,25 @@ TEST(RecordFiles, KeepApartKeysThatLookEscaped) {
   names_of(with_text_keys({"", "", "%", "%"}));
 }
 
+// The order is that of the names, whatever the bytes: else two keys of one name are not neighbours.
+TEST(RecordFiles, FindKeysOfAnyBytes) {
+  EXPECT_EQ(names_of(with_text_keys({"\xe2\xc3\xa9x", "\xe2\x82\xac", "\xe2\xc3\xa9x"})),
+            (Strings{"%E2\xc3\xa9x.bin", "\xe2\x82\xac.bin", "%E2\xc3\xa9x~2.bin"}));
+  const std::uint32_t seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const std::string alphabet = "a\xe2\x82\xac\xc3\xa9\xf0\x9f/\xed\xa0"s;
+  for (int round = 0; round < 200; ++round) {
+    Strings keys(60);
+    for (std::string& key : keys) {
+      for (std::size_t n = random() % 7; n > 0; --n) {
+        key += alphabet[random() % alphabet.size()];
+      }
+    }
+    names_of(with_text_keys(keys));
+  }
+}
+
 TEST(RecordFiles, ShortenNamesThatAreTooLong) {
   const std::string a(300, 'a');
   const Strings names = names_of(with_text_keys(
