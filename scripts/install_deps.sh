@@ -10,7 +10,6 @@ build_packages=(
   python3 python3-numpy  # demo.sh reads the mount with it
 )
 test_packages=(
-  python3-pil python3-soundfile ffmpeg sox webp  # scripts/make_payload_data.py, bench_images
   libgtest-dev libgmock-dev
   attr mount clang clang-format clang-tidy
 )
