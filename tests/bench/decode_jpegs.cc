@@ -4,18 +4,19 @@
 //
 // usage: decode_jpegs THREADS FILE...     prints images a second
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <jpeglib.h>
-
-#include <atomic>
-#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
+
+// After <cstdio>, which it needs and does not include.
+#include <jpeglib.h>
 
 namespace {
 
