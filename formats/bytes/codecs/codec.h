@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One step from stored bytes to an array's bytes: a decompressor, a filter, a checksum. What stores
+// of chunks (zarr, HDF5) are configured with.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+// Immutable; any thread. Never reads behind `in` or writes behind `out`, whatever `in` holds.
+class Codec {
+ public:
+  virtual ~Codec() = default;
+  Codec(const Codec&) = delete;
+  Codec& operator=(const Codec&) = delete;
+
+  // As its configuration calls it: "zlib".
+  const std::string& name() const { return name_; }
+
+  // Decodes `in` to the beginning of `out`: how many bytes that made, or nothing where `out` is too
+  // small for them (what it holds then is unspecified). The two do not overlap. Throws kCorrupt
+  // where `in` is damaged; the text names the codec but no file.
+  virtual std::optional<std::size_t> decode(std::span<const std::byte> in,
+                                            std::span<std::byte> out) const = 0;
+
+  // How many bytes are made of `decoded_nbytes` by encoding; nothing where that depends on them.
+  virtual std::optional<std::uint64_t> encoded_nbytes(std::uint64_t /*decoded_nbytes*/) const {
+    return std::nullopt;
+  }
+
+  // How many bytes `in` claims to decode to; nothing where it makes no claim.
+  virtual std::optional<std::uint64_t> claimed_nbytes(std::span<const std::byte> /*in*/) const {
+    return std::nullopt;
+  }
+
+ protected:
+  explicit Codec(std::string name) : name_(std::move(name)) {}
+
+  // "<codec>: <text>", kCorrupt.
+  Error damaged(std::string_view text) const;
+
+ private:
+  std::string name_;
+};
+
+using CodecPtr = std::unique_ptr<const Codec>;
+
+}  // namespace npyfs

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/bytes/codecs/codec_chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace npyfs {
+
+namespace {
+
+// A size between two codecs: exact, or no more than a bound.
+struct Size {
+  std::uint64_t nbytes = 0;
+  bool exact = true;
+};
+
+std::uint64_t add_limited(std::uint64_t a, std::uint64_t b) {
+  return a > std::numeric_limits<std::uint64_t>::max() / 4 ? a : a + b;
+}
+
+Size encoded_size(const Codec& codec, Size decoded) {
+  if (const auto nbytes = codec.encoded_nbytes(decoded.nbytes)) {
+    return {*nbytes, decoded.exact};
+  }
+  // What does not compress becomes a little larger; no compressor adds nearly as much as this.
+  constexpr std::uint64_t kSlackNbytes = std::uint64_t{64} << 10;
+  return {add_limited(decoded.nbytes, decoded.nbytes / 2 + kSlackNbytes), false};
+}
+
+Error wrong_size(const std::string& found, Size expected) {
+  return {ErrorKind::kCorrupt,
+          fmt::format("decoded size is {}, expected {}{}; the chunk is damaged or its metadata is "
+                      "of another array",
+                      found, expected.exact ? "" : "at most ", expected.nbytes)};
+}
+
+void require_size(std::uint64_t found, Size expected) {
+  if (expected.exact ? found != expected.nbytes : found > expected.nbytes) {
+    throw wrong_size(fmt::to_string(found), expected);
+  }
+}
+
+// Decodes into `out` as much as `expected` allows.
+std::size_t decode_step(const Codec& codec, std::span<const std::byte> in, std::span<std::byte> out,
+                        Size expected) {
+  if (const auto claimed = codec.claimed_nbytes(in)) {
+    require_size(*claimed, expected);
+  }
+  const auto made = codec.decode(in, out);
+  if (!made) {
+    throw wrong_size(fmt::format("more than {}", out.size()), expected);
+  }
+  require_size(*made, expected);
+  return *made;
+}
+
+// Decodes what may be of any size up to `most_nbytes`, by trying.
+Buffer decode_growing(const Codec& codec, std::span<const std::byte> in,
+                      std::uint64_t most_nbytes) {
+  constexpr std::uint64_t kFirstNbytes = std::uint64_t{64} << 10;
+  const Size most{most_nbytes, false};
+  if (const auto claimed = codec.claimed_nbytes(in)) {
+    require_size(*claimed, most);
+  }
+  for (std::uint64_t room = std::max<std::uint64_t>(kFirstNbytes, in.size() * 4);; room *= 4) {
+    Buffer out(std::min(room, most_nbytes));
+    if (const auto made = codec.decode(in, out.bytes())) {
+      out.shorten(*made);
+      return out;
+    }
+    if (room >= most_nbytes) {
+      throw wrong_size(fmt::format("more than {}", most_nbytes), most);
+    }
+  }
+}
+
+}  // namespace
+
+std::string CodecChain::text() const {
+  std::string text;
+  for (const CodecPtr& codec : codecs_) {
+    text += (text.empty() ? "" : ", ") + codec->name();
+  }
+  return text;
+}
+
+void CodecChain::decode(std::span<const std::byte> stored, std::span<std::byte> out,
+                        std::uint64_t skipped) const {
+  // Those that were applied, with the size of what they encoded.
+  std::vector<std::pair<const Codec*, Size>> steps;
+  Size size{out.size(), true};
+  for (std::size_t i = 0; i < codecs_.size(); ++i) {
+    if (i < 64 && (skipped >> i & 1) != 0) {
+      continue;
+    }
+    steps.emplace_back(codecs_[i].get(), size);
+    size = encoded_size(*codecs_[i], size);
+  }
+  if (steps.empty()) {
+    require_size(stored.size(), size);
+    std::memcpy(out.data(), stored.data(), out.size());
+    return;
+  }
+  Buffer held;
+  for (std::size_t i = steps.size(); i-- > 1;) {
+    Buffer next(steps[i].second.nbytes);
+    next.shorten(decode_step(*steps[i].first, stored, next.bytes(), steps[i].second));
+    held = std::move(next);
+    stored = held.bytes();
+  }
+  decode_step(*steps[0].first, stored, out, steps[0].second);
+}
+
+Buffer CodecChain::decode_any(std::span<const std::byte> stored, std::uint64_t most_nbytes) const {
+  Buffer held;
+  for (std::size_t i = codecs_.size(); i-- > 0;) {
+    held = decode_growing(*codecs_[i], stored, most_stored_nbytes(most_nbytes));
+    stored = held.bytes();
+  }
+  if (codecs_.empty()) {
+    require_size(stored.size(), {most_nbytes, false});
+    held = Buffer(stored.size());
+    std::copy(stored.begin(), stored.end(), held.bytes().begin());
+  }
+  return held;
+}
+
+std::uint64_t CodecChain::most_stored_nbytes(std::uint64_t decoded_nbytes) const {
+  Size size{decoded_nbytes, true};
+  for (const CodecPtr& codec : codecs_) {
+    size = encoded_size(*codec, size);
+  }
+  return size.nbytes;
+}
+
+}  // namespace npyfs

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Codecs one after another, as a chunk is stored.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/bytes/codecs/codec.h"
+
+namespace npyfs {
+
+// Bytes that are not zeroed before they are filled.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t nbytes)
+      : bytes_(std::make_unique_for_overwrite<std::byte[]>(nbytes)), nbytes_(nbytes) {}
+
+  std::span<std::byte> bytes() { return {bytes_.get(), nbytes_}; }
+  std::span<const std::byte> bytes() const { return {bytes_.get(), nbytes_}; }
+  // Keeps the first `nbytes`.
+  void shorten(std::size_t nbytes) { nbytes_ = nbytes; }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t nbytes_ = 0;
+};
+
+// Immutable once all codecs are added; any thread.
+class CodecChain {
+ public:
+  // In the order of encoding.
+  void add(CodecPtr codec) { codecs_.push_back(std::move(codec)); }
+  bool empty() const { return codecs_.empty(); }
+  // "delta, zlib"; empty for no codec.
+  std::string text() const;
+
+  // Decodes `stored` into the whole of `out`. Bit k of `skipped`: the k-th codec was not applied.
+  // Throws kCorrupt, without a file's name, where it is damaged or makes another number of bytes.
+  void decode(std::span<const std::byte> stored, std::span<std::byte> out,
+              std::uint64_t skipped = 0) const;
+  // Decodes what may be of any size up to `most_nbytes`. What is allocated is bounded by a multiple
+  // of what is really there.
+  Buffer decode_any(std::span<const std::byte> stored, std::uint64_t most_nbytes) const;
+  // `decoded_nbytes` bytes are stored in no more than this: whoever finds more need not read them.
+  std::uint64_t most_stored_nbytes(std::uint64_t decoded_nbytes) const;
+
+ private:
+  std::vector<CodecPtr> codecs_;
+};
+
+}  // namespace npyfs
