@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/umount.h"
 #include "formats/bytes/error.h"
+#include "formats/hdf5/child.h"
 
 namespace npyfs {
 
@@ -74,5 +75,8 @@ int run_guarded(const std::vector<std::string>& arguments) {
 }  // namespace npyfs
 
 int main(int argc, char** argv) {
+  if (argc == 2 && argv[1] == npyfs::kHdf5ChildArgument) {
+    return npyfs::run_hdf5_child();
+  }
   return npyfs::run_guarded(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
 }

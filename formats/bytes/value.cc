@@ -8,6 +8,7 @@
 #include <rapidjson/reader.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -230,6 +231,10 @@ void print_value(std::string& out, const Value& value, std::size_t depth) {
                  [&](std::uint64_t number) { out += fmt::to_string(number); },
                  [&](const BigInt& number) { out += number.decimal; },
                  [&](double number) { print_double(out, number); },
+                 [&](const std::complex<double>& number) {
+                   print_items(out, "[]", std::array{number.real(), number.imag()}, depth,
+                               [&](double part) { print_double(out, part); });
+                 },
                  [&](const std::string& text) { print_text(out, text); },
                  [&](const Bytes& bytes) { print_text(out, bytes.bytes); },
                  [&](const List& list) {
@@ -345,6 +350,11 @@ void pickle_text(std::string& out, std::string_view text) {
   out += valid;
 }
 
+void pickle_double(std::string& out, double number) {
+  out += 'G';
+  put_le(out, __builtin_bswap64(std::bit_cast<std::uint64_t>(number)));
+}
+
 void pickle_value(std::string& out, const Value& value);
 
 void pickle_dict(std::string& out, const Dict& dict) {
@@ -373,9 +383,13 @@ void pickle_value(std::string& out, const Value& value) {
                    }
                  },
                  [&](const BigInt& number) { pickle_long(out, twos_complement(number.decimal)); },
-                 [&](double number) {
-                   out += 'G';
-                   put_le(out, __builtin_bswap64(std::bit_cast<std::uint64_t>(number)));
+                 [&](double number) { pickle_double(out, number); },
+                 [&](const std::complex<double>& number) {
+                   // Protocol 3 knows the builtins of Python 3 by this name.
+                   out += "cbuiltins\ncomplex\n";
+                   pickle_double(out, number.real());
+                   pickle_double(out, number.imag());
+                   out += "\x86R";
                  },
                  [&](const std::string& text) { pickle_text(out, text); },
                  [&](const Bytes& bytes) {

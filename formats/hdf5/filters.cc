@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers and parameters: HDFGroup/hdf5: src/H5Zpublic.h; HDFGroup/hdf5_plugins: docs; h5py:
+// lzf/README.txt.
+
+#include "formats/hdf5/filters.h"
+
+#include <fmt/format.h>
+
+#include "formats/bytes/codecs/codecs.h"
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+namespace {
+
+// What the parameter with this number is; 0 where it was not given.
+std::uint32_t parameter(const FilterDescription& filter, std::size_t i) {
+  return i < filter.parameters.size() ? filter.parameters[i] : 0;
+}
+
+// Null for a filter that is not known here.
+CodecPtr make_filter(const FilterDescription& filter) {
+  switch (filter.id) {
+    case 1:
+      return make_zlib();
+    case 2:
+      return make_shuffle(parameter(filter, 0));
+    case 3:
+      return make_fletcher32();
+    case 4:
+      return make_szip(
+          {parameter(filter, 0), parameter(filter, 1), parameter(filter, 2), parameter(filter, 3)});
+    case 307:
+      return make_bz2();
+    case 32000:
+      return make_lzf();
+    case 32001:
+      return make_blosc();
+    case 32004:
+      return make_lz4_blocks();
+    case 32008:
+      // Two versions, the element size, the block size in elements, the compressor.
+      return make_bitshuffle(parameter(filter, 2), parameter(filter, 3), parameter(filter, 4));
+    case 32015:
+      return make_zstd();
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+FilterChain make_filter_chain(const std::vector<FilterDescription>& filters) {
+  FilterChain chain;
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    const FilterDescription& filter = filters[i];
+    CodecPtr codec;
+    try {
+      codec = make_filter(filter);
+    } catch (const Error&) {
+      // Parameters that make no sense: as if it were not known.
+    }
+    if (codec == nullptr) {
+      chain.unknown |= std::uint32_t{1} << i;
+      chain.unknown_names +=
+          fmt::format("{}{} ({})", chain.unknown_names.empty() ? "" : ", ", filter.id, filter.name);
+      codec = make_identity(fmt::format("filter {}", filter.id));
+    }
+    chain.text += (chain.text.empty() ? "" : ", ") + codec->name();
+    chain.codecs.add(std::move(codec));
+  }
+  return chain;
+}
+
+}  // namespace npyfs
