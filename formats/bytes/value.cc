@@ -8,7 +8,6 @@
 #include <rapidjson/reader.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -224,32 +223,32 @@ void print_items(std::string& out, std::string_view brackets, const Container& i
 }
 
 void print_value(std::string& out, const Value& value, std::size_t depth) {
-  std::visit(Overloaded{
-                 [&](std::monostate) { out += "null"; },
-                 [&](bool truth) { out += truth ? "true" : "false"; },
-                 [&](std::int64_t number) { out += fmt::to_string(number); },
-                 [&](std::uint64_t number) { out += fmt::to_string(number); },
-                 [&](const BigInt& number) { out += number.decimal; },
-                 [&](double number) { print_double(out, number); },
-                 [&](const std::complex<double>& number) {
-                   print_items(out, "[]", std::array{number.real(), number.imag()}, depth,
-                               [&](double part) { print_double(out, part); });
-                 },
-                 [&](const std::string& text) { print_text(out, text); },
-                 [&](const Bytes& bytes) { print_text(out, bytes.bytes); },
-                 [&](const List& list) {
-                   print_items(out, "[]", list, depth,
-                               [&](const Value& item) { print_value(out, item, depth + 1); });
-                 },
-                 [&](const Dict& dict) {
-                   print_items(out, "{}", dict, depth, [&](const auto& entry) {
-                     print_text(out, entry.name);
-                     out += ": ";
-                     print_value(out, entry.value, depth + 1);
-                   });
-                 },
-             },
-             value.v);
+  std::visit(
+      Overloaded{
+          [&](std::monostate) { out += "null"; },
+          [&](bool truth) { out += truth ? "true" : "false"; },
+          [&](std::int64_t number) { out += fmt::to_string(number); },
+          [&](std::uint64_t number) { out += fmt::to_string(number); },
+          [&](const BigInt& number) { out += number.decimal; },
+          [&](double number) { print_double(out, number); },
+          [&](const std::string& text) { print_text(out, text); },
+          [&](const Bytes& bytes) { print_text(out, bytes.bytes); },
+          [&](const Complex& number) {
+            print_value(out, Value{List{Value{number.real}, Value{number.imaginary}}}, depth);
+          },
+          [&](const List& list) {
+            print_items(out, "[]", list, depth,
+                        [&](const Value& item) { print_value(out, item, depth + 1); });
+          },
+          [&](const Dict& dict) {
+            print_items(out, "{}", dict, depth, [&](const auto& entry) {
+              print_text(out, entry.name);
+              out += ": ";
+              print_value(out, entry.value, depth + 1);
+            });
+          },
+      },
+      value.v);
 }
 
 // ---- pickle out, CPython: Lib/pickle.py, protocol 3
@@ -327,6 +326,11 @@ std::string twos_complement(std::string_view decimal) {
   return bytes;
 }
 
+void pickle_double(std::string& out, double number) {
+  out += 'G';
+  put_le(out, __builtin_bswap64(std::bit_cast<std::uint64_t>(number)));
+}
+
 void pickle_int(std::string& out, std::int64_t number) {
   if (number >= 0 && number <= 0xff) {
     out += 'K';
@@ -348,11 +352,6 @@ void pickle_text(std::string& out, std::string_view text) {
   const std::string valid = valid_utf8(text, false);
   put_length(out, 'X', valid.size());
   out += valid;
-}
-
-void pickle_double(std::string& out, double number) {
-  out += 'G';
-  put_le(out, __builtin_bswap64(std::bit_cast<std::uint64_t>(number)));
 }
 
 void pickle_value(std::string& out, const Value& value);
@@ -384,11 +383,10 @@ void pickle_value(std::string& out, const Value& value) {
                  },
                  [&](const BigInt& number) { pickle_long(out, twos_complement(number.decimal)); },
                  [&](double number) { pickle_double(out, number); },
-                 [&](const std::complex<double>& number) {
-                   // Protocol 3 knows the builtins of Python 3 by this name.
+                 [&](const Complex& number) {
                    out += "cbuiltins\ncomplex\n";
-                   pickle_double(out, number.real());
-                   pickle_double(out, number.imag());
+                   pickle_double(out, number.real);
+                   pickle_double(out, number.imaginary);
                    out += "\x86R";
                  },
                  [&](const std::string& text) { pickle_text(out, text); },

@@ -5,7 +5,7 @@
 #include "formats/hdf5/child_attributes.h"
 
 #include <algorithm>
-#include <complex>
+
 #include <cstring>
 #include <optional>
 
@@ -161,7 +161,7 @@ class ElementReader {
     }
     if (complex) {
       return Value{
-          std::complex<double>(std::get<double>(members[0].v), std::get<double>(members[1].v))};
+          Complex{std::get<double>(members[0].v), std::get<double>(members[1].v)}};
     }
     return Value{std::move(members)};
   }

@@ -91,9 +91,9 @@ FrameWriter& FrameWriter::add_value(const Value& value) {
           tag(Tag::kUnsigned).add_u64(it);
         } else if constexpr (std::is_same_v<T, double>) {
           tag(Tag::kDouble).add_u64(std::bit_cast<std::uint64_t>(it));
-        } else if constexpr (std::is_same_v<T, std::complex<double>>) {
-          tag(Tag::kComplex).add_u64(std::bit_cast<std::uint64_t>(it.real()));
-          add_u64(std::bit_cast<std::uint64_t>(it.imag()));
+        } else if constexpr (std::is_same_v<T, Complex>) {
+          tag(Tag::kComplex).add_u64(std::bit_cast<std::uint64_t>(it.real));
+          add_u64(std::bit_cast<std::uint64_t>(it.imaginary));
         } else if constexpr (std::is_same_v<T, std::string>) {
           tag(Tag::kText).add_text(it);
         } else if constexpr (std::is_same_v<T, Bytes>) {
@@ -190,7 +190,7 @@ Value FrameReader::take_value(int depth) {
       return {take_double()};
     case Tag::kComplex: {
       const double real = take_double();
-      return {std::complex<double>(real, take_double())};
+      return {Complex{real, take_double()}};
     }
     case Tag::kText:
       return {take_text()};
