@@ -155,11 +155,34 @@ Verify parse_verify(std::string_view option, std::string_view text) {
 }
 
 std::string parse_decode_kind(std::string_view option, const std::string& text) {
-  static const std::array<std::string, 16> kWords = {
-      "raw",       "imagerecord", "matrix",      "vector",       "int32",      "float",
-      "double",    "bool",        "int32vector", "int32vectors", "int32pairs", "floatpairs",
-      "posterior", "token",       "tokens",      "wave"};
+  static const std::array<std::string, 28> kWords = {
+      "raw",    "imagerecord", "matrix",       "vector",     "int32",      "float",     "double",
+      "bool",   "int32vector", "int32vectors", "int32pairs", "floatpairs", "posterior", "token",
+      "tokens", "wave",        "npy",          "jpg",        "png",        "webp",      "wav",
+      "flac",   "ogg",         "mp3",          "cls",        "txt",        "json",      "pickle"};
   return kWords[parse_word(option, text, kWords)];
+}
+
+ImageSize parse_image_size(std::string_view option, std::string_view text) {
+  constexpr std::uint32_t kMost = 65535;
+  std::vector<std::uint32_t> numbers;
+  for (std::string_view left = text; !left.empty() && numbers.size() < 4;) {
+    const std::size_t mark = std::min(left.find('x'), left.size());
+    const auto number = parse_whole<std::uint32_t>(left.substr(0, mark));
+    numbers.push_back(number && mark + 1 != left.size() ? *number : 0);
+    left.remove_prefix(std::min(mark + 1, left.size()));
+  }
+  const bool sized = (numbers.size() == 2 || numbers.size() == 3) && numbers[0] > 0 &&
+                     numbers[0] <= kMost && numbers[1] > 0 && numbers[1] <= kMost;
+  const std::uint32_t channels = numbers.size() == 3 ? numbers[2] : 3;
+  if (!sized || (channels != 1 && channels != 3 && channels != 4)) {
+    refuse(option, text, "a height and a width, such as 224x224, and perhaps x1, x3 or x4");
+  }
+  ImageSize size{numbers[0], numbers[1], std::nullopt};
+  if (numbers.size() == 3) {
+    size.channels = static_cast<std::uint8_t>(channels);
+  }
+  return size;
 }
 
 std::string parse_number_text(std::string_view option, const std::string& text) {

@@ -34,6 +34,8 @@ Layout parse_layout(std::string_view option, std::string_view text);
 Verify parse_verify(std::string_view option, std::string_view text);
 // A payload kind of --decode.
 std::string parse_decode_kind(std::string_view option, const std::string& text);
+// "224x224" or, with channels, "224x224x3", of --image.
+ImageSize parse_image_size(std::string_view option, std::string_view text);
 // A number as Python reads it, nan and inf included; returned as it is.
 std::string parse_number_text(std::string_view option, const std::string& text);
 // A power of two from 64 to 64K.

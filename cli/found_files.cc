@@ -108,7 +108,8 @@ class Finder {
     const bool some_have_none = std::any_of(
         found_.begin(), found_.end(), [](const FoundFile& file) { return file.split.empty(); });
     // A store alone has its splits in itself, whatever it is called.
-    const bool alone = !is_list && found_.size() == 1;
+    const bool alone =
+        !is_list && found_.size() == 1 && found_.front().location.path == spec_.location;
     for (FoundFile& file : found_) {
       const bool is_store = file.format->open_store != nullptr;
       if (is_store && spec_.split.empty() && (alone || some_have_none)) {

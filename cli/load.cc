@@ -54,6 +54,7 @@ Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCa
   context.permissive = command_line.dataset.permissive;
   context.verify = command_line.dataset.verify;
   context.decode = command_line.dataset.fields.decode;
+  context.class_names = command_line.dataset.class_names;
   context.warn = warn;
   context.cache = &cache;
   context.base_dir = command_line.base_dir;

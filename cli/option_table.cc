@@ -29,7 +29,7 @@ void apply_attr(CommandLine& line, std::string_view option, const std::string& t
 
 constexpr unsigned kMostThreads = 1024;
 
-const std::array<OptionRow, 20> kRows = {{
+const std::array<OptionRow, 21> kRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
      "stack, concat, pad or bytes (default: stack if\nall items have one shape, else concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -53,10 +53,15 @@ const std::array<OptionRow, 20> kRows = {{
        assign(line.dataset.fields.rename, option, text, parse_array_name);
      }},
     {Place::kDataset, "decode", "NAME=KIND", nullptr,
-     "raw: stored bytes; or what records are: imagerecord,\nmatrix, vector, int32, int32vector, "
-     "token, wave, ...",
+     "raw: stored bytes; or what records are: jpg, wav, pickle,\nimagerecord, matrix, int32vector, "
+     "token, ...",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        assign(line.dataset.fields.decode, option, text, parse_decode_kind);
+     }},
+    {Place::kDataset, "image", "HxW[xC]", nullptr,
+     "resizes and crops images to one size (and channels)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.dataset.fields.image = parse_image_size(option, text);
      }},
     {Place::kDataset, "map", "NAME=TABLE", nullptr,
      "joins by what TABLE (utt2spk) says of each key",

@@ -23,13 +23,21 @@ std::uint64_t checked_nbytes(const Shape& shape, const DType& dtype, const char*
 
 class MappedGrid : public ChunkGrid {
  public:
-  MappedGrid(GridLayout layout, SourcePtr source, std::uint64_t offset)
-      : ChunkGrid(std::move(layout), {}, "mapped"), source_(std::move(source)), offset_(offset) {}
+  MappedGrid(GridLayout layout, SourcePtr source, std::uint64_t offset,
+             std::shared_ptr<const RecordTable> guarded_by, std::uint64_t record)
+      : ChunkGrid(std::move(layout), {}, "mapped"),
+        source_(std::move(source)),
+        offset_(offset),
+        guarded_by_(std::move(guarded_by)),
+        record_(record) {}
 
   ChunkPlace locate(std::uint64_t chunk) const override {
     ChunkPlace place;
     place.kind = ChunkPlace::Kind::kMapped;
     place.extent = {source_.get(), offset_, chunk_nbytes(chunk)};
+    if (guarded_by_ != nullptr) {
+      place.guard = {guarded_by_.get(), record_, 1};
+    }
     return place;
   }
   void decode(std::uint64_t /*chunk*/, std::span<std::byte> /*out*/,
@@ -40,6 +48,8 @@ class MappedGrid : public ChunkGrid {
  private:
   SourcePtr source_;
   std::uint64_t offset_;
+  std::shared_ptr<const RecordTable> guarded_by_;
+  std::uint64_t record_;
 };
 
 }  // namespace
@@ -90,12 +100,15 @@ std::uint64_t ChunkGrid::chunk_nbytes(std::uint64_t chunk) const {
 }
 
 std::shared_ptr<const ChunkGrid> make_mapped_grid(DType dtype, Shape shape, SourcePtr source,
-                                                  std::uint64_t offset) {
+                                                  std::uint64_t offset,
+                                                  std::shared_ptr<const RecordTable> guarded_by,
+                                                  std::uint64_t record) {
   GridLayout layout{std::move(dtype), shape, std::move(shape), true};
   for (std::uint64_t& length : layout.chunk_shape) {
     length = std::max<std::uint64_t>(length, 1);
   }
-  auto grid = std::make_shared<MappedGrid>(std::move(layout), source, offset);
+  auto grid = std::make_shared<MappedGrid>(std::move(layout), source, offset, std::move(guarded_by),
+                                           record);
   source->require_within(offset, grid->chunk_count() == 0 ? 0 : grid->chunk_nbytes(0));
   return grid;
 }

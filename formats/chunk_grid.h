@@ -89,8 +89,10 @@ class ChunkGrid : public ChunkSource {
 // A decoded chunk is held in memory whole: no format decodes larger ones.
 inline constexpr std::uint64_t kMostDecodedNbytes = std::uint64_t{2} << 30;
 
-// One chunk that lies dense in C order in `source` from `offset` on: a contiguous array.
-std::shared_ptr<const ChunkGrid> make_mapped_grid(DType dtype, Shape shape, SourcePtr source,
-                                                  std::uint64_t offset);
+// One chunk that lies dense in C order in `source` from `offset` on: a contiguous array. Its bytes
+// are those of record `record` of `guarded_by`, which can verify them; null: nobody can.
+std::shared_ptr<const ChunkGrid> make_mapped_grid(
+    DType dtype, Shape shape, SourcePtr source, std::uint64_t offset,
+    std::shared_ptr<const RecordTable> guarded_by = nullptr, std::uint64_t record = 0);
 
 }  // namespace npyfs

@@ -131,6 +131,12 @@ bool matches(const Checksum& checksum) {
   return read_checksum_of(checksum) == load_le<std::uint32_t>(stored);
 }
 
+bool matches_checksum(const ByteColumn& column, std::uint64_t record) {
+  const Guard guard = column.guard(record);
+  const auto checksum = guard.table != nullptr ? guard.table->checksum(guard.first) : std::nullopt;
+  return !checksum || matches(*checksum);
+}
+
 std::string record_name(const RecordTable& table, std::uint64_t record) {
   switch (table.key_kind()) {
     case KeyKind::kNone:

@@ -41,6 +41,10 @@ std::uint32_t read_checksum_of(const Checksum& checksum,
 // Whether that is what is stored. Throws what reading throws.
 bool matches(const Checksum& checksum);
 
+// Whether the record's stored bytes match their checksum; true where they have none that is to be
+// verified. Reads the record whole. Not for a damaged record.
+bool matches_checksum(const ByteColumn& column, std::uint64_t record);
+
 // "record 7" or, with keys, "record 7 (utt-3)": for messages.
 std::string record_name(const RecordTable& table, std::uint64_t record);
 

@@ -97,6 +97,8 @@ class Column {
   // The same items as another type, where the format knows how to make them so: float32 of
   // float64 and the other way, text of more room. Null where it does not.
   virtual std::shared_ptr<const Column> converted(const DType& /*dtype*/) const { return nullptr; }
+  // Items are pieces of one time axis, as in Field::time_series.
+  virtual bool time_series() const { return false; }
   // Frames per second of audio, where all items that are undamaged agree.
   virtual std::optional<std::uint32_t> rate_hz() const { return std::nullopt; }
 };
@@ -128,6 +130,8 @@ struct Field {
   bool sparse = false;
   // A further part of the table's main field, named x_<part>: joined together with it.
   bool companion = false;
+  // Payloads without an extension may be pickles, if that is what they look like.
+  bool maybe_pickled = false;
 };
 
 // Files below records/: the stored bytes of each record, or of each of its parts.
@@ -178,6 +182,8 @@ struct OpenContext {
   bool confine = false;
   // The user promises that keys rise, bytewise.
   bool keys_sorted = false;
+  // --class-names: what labels that are made from names are numbered by.
+  std::optional<std::vector<std::string>> class_names;
   // The split that the source was given to; empty: none was named.
   std::string split;
 

@@ -7,12 +7,14 @@
 #include <cctype>
 #include <string>
 
+#include "formats/das/das.h"
 #include "formats/ffrecord/ffrecord.h"
 #include "formats/hdf5/hdf5.h"
 #include "formats/kaldi/kaldi.h"
 #include "formats/npy/npy.h"
 #include "formats/recordio/recordio.h"
 #include "formats/tfrecord/tfrecord.h"
+#include "formats/zarr/zarr.h"
 
 namespace npyfs {
 
@@ -68,8 +70,8 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 8> rows = {kRecordio, kTfrecord, kKaldi, kHdf5,
-                                             kNpy,      kArk,      kScp,   kFfrecord};
+  static const std::array<Format, 10> rows = {kRecordio, kTfrecord, kKaldi, kHdf5, kDas,
+                                              kZarr,     kNpy,      kArk,   kScp,  kFfrecord};
   return rows;
 }
 

@@ -129,6 +129,7 @@ void Fetcher::hand_over(const std::vector<Piece>& pieces, Gathered& out) const {
       case Piece::Kind::kDamaged:
         throw Error(*piece.error);
       case Piece::Kind::kMemory:
+        verified_.require_intact(piece.guard);
         give(piece.memory, piece.nbytes);
         break;
       case Piece::Kind::kFill: {
@@ -164,6 +165,7 @@ void Fetcher::copy(const std::vector<Piece>& pieces, std::byte* to, Gathered& ou
       case Piece::Kind::kDamaged:
         throw Error(*piece.error);
       case Piece::Kind::kMemory:
+        verified_.require_intact(piece.guard);
         std::memcpy(to, piece.memory, piece.nbytes);
         to += piece.nbytes;
         break;

@@ -13,6 +13,7 @@
 #include "formats/arrays/key_map.h"
 #include "formats/arrays/layout.h"
 #include "formats/arrays/names.h"
+#include "formats/arrays/pickled_table.h"
 #include "formats/arrays/store_tree.h"
 #include "formats/arrays/table_view.h"
 #include "formats/extents.h"
@@ -62,7 +63,8 @@ std::string find_key_clash(const std::vector<TablePtr>& tables) {
   return {};
 }
 
-std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sources) {
+std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sources,
+                                   const FieldChoices& choices, const Warn& warn) {
   struct Parts {
     const OpenedSource* first;
     std::vector<TablePtr> tables;
@@ -85,8 +87,10 @@ std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sourc
   std::vector<Member> members;
   for (Parts& p : parts) {
     std::string key_clash = find_key_clash(p.tables);
-    members.push_back({p.first->array, p.first->text, p.first->format,
-                       concatenate(std::move(p.tables)), std::move(key_clash)});
+    TablePtr table =
+        unpack_pickles(concatenate(std::move(p.tables)), choices, p.first->array, warn);
+    members.push_back(
+        {p.first->array, p.first->text, p.first->format, std::move(table), std::move(key_clash)});
   }
   return members;
 }
@@ -518,7 +522,7 @@ class DatasetBuilder {
     for (const OpenedSource& table : tables) {
       pointers.push_back(&table);
     }
-    SplitBuilder builder(name, gather_members(pointers), options_, warn_);
+    SplitBuilder builder(name, gather_members(pointers, options_.fields, warn_), options_, warn_);
     dataset_.splits.push_back(builder.build());
     known_.insert(builder.names_seen().begin(), builder.names_seen().end());
     merge_rates(builder.rates(), rates_);

@@ -17,6 +17,7 @@
 #include "formats/arrays/array.h"
 #include "formats/bytes/value.h"
 #include "formats/format.h"
+#include "formats/payloads/image.h"
 #include "formats/store.h"
 
 namespace npyfs {
@@ -31,6 +32,7 @@ struct FieldChoices {
   std::map<std::string, std::string> decode;
   std::map<std::string, std::string> rename;
   std::string pad_value = "0";
+  std::optional<ImageSize> image;  // --image
 };
 
 struct DatasetOptions {
@@ -73,8 +75,8 @@ struct Split {
   std::string name;                            // already escaped
   std::vector<NamedArray> arrays;              // by name
   std::shared_ptr<const RecordTable> records;  // null: no records/
-  std::vector<Split> groups;                   // by name
-  Dict attributes;                             // shown as attrs.json, where there are any
+  std::vector<Split> groups{};                 // by name
+  Dict attributes{};                           // shown as attrs.json, where there are any
 };
 
 struct Dataset {

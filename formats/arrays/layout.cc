@@ -118,50 +118,42 @@ class FieldLayout {
     return field_.name == "x" && has("y") && has("id");
   }
 
-  // What the first non-empty record holds decides.
+  // What the first non-empty record holds decides, or the user.
   void decode_payload() {
-    const auto first = first_with_bytes();
+    const auto first = first_payload(field_);
     if (!first) {
       return;
     }
-    const PayloadKind kind = find_payload_kind(field_, *first);
-    if (kind == PayloadKind::kImage) {
-      warn_(fmt::format("{}: {} holds images, which are shown as their stored bytes",
-                        first_source(*table_), name_));
-    } else if (kind == PayloadKind::kNpy) {
-      try {
-        column_ = make_npy_column(field_.bytes, *table_);
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kUnsupported) {
-          throw;
-        }
-        fall_back_to_bytes(error.what());
+    const std::string* decode = chosen(choices_.decode, name_);
+    const auto wanted = decode != nullptr ? payload_kind_of(*decode) : std::nullopt;
+    const bool named = wanted || !field_.extension.empty();
+    try {
+      switch (wanted.value_or(find_payload_kind(field_, *first))) {
+        case PayloadKind::kNpy:
+          column_ = make_npy_column(field_.bytes, *table_);
+          break;
+        case PayloadKind::kImage:
+          column_ = make_image_column(field_.bytes, *table_, choices_.image, named);
+          break;
+        case PayloadKind::kAudio:
+          column_ = make_audio_column(field_.bytes, *table_, named);
+          break;
+        case PayloadKind::kInteger:
+          column_ = make_integer_column(field_.bytes, *table_);
+          break;
+        case PayloadKind::kText:
+          column_ = make_text_column(field_.bytes, *table_);
+          break;
+        case PayloadKind::kPickle:  // made fields before, or left as bytes
+        case PayloadKind::kRaw:
+          break;
       }
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kUnsupported) {
+        throw;
+      }
+      fall_back_to_bytes(error.what());
     }
-  }
-
-  // The first record that has bytes and, if it is these that tell what all are, matches its
-  // checksum. Where it is large, or many fail, the first is believed.
-  std::optional<std::uint64_t> first_with_bytes() const {
-    constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
-    constexpr int kMaxFailing = 16;
-    std::optional<std::uint64_t> first;
-    int failing = 0;
-    for (std::uint64_t record = 0; record < field_.bytes->size() && failing < kMaxFailing;
-         ++record) {
-      const std::uint64_t nbytes =
-          field_.bytes->damage(record) == nullptr ? stored_nbytes(*field_.bytes, record) : 0;
-      if (nbytes == 0) {
-        continue;
-      }
-      if (!field_.extension.empty() || nbytes > kMaxProbeNbytes ||
-          !failing_checksum(field_.bytes->guard(record))) {
-        return record;
-      }
-      first = first.value_or(record);
-      ++failing;
-    }
-    return first;
   }
 
   // A field of known type may be given another shape of as many elements.
@@ -270,7 +262,8 @@ class FieldLayout {
       case Layout::kBytes:
         break;
     }
-    return alike && !field_.time_series ? Layout::kStack : Layout::kConcat;
+    return alike && !field_.time_series && !column_->time_series() ? Layout::kStack
+                                                                   : Layout::kConcat;
   }
 
   std::string why_not_alike() const {
@@ -343,6 +336,7 @@ class ReshapedColumn : public Column {
   std::uint64_t size() const override { return base_->size(); }
   std::uint64_t run(std::uint64_t record) const override { return base_->run(record); }
   bool decoded(std::uint64_t record) const override { return base_->decoded(record); }
+  bool time_series() const override { return base_->time_series(); }
   std::optional<std::uint32_t> rate_hz() const override { return base_->rate_hz(); }
   std::shared_ptr<const Column> converted(const DType& dtype) const override {
     auto base = base_->converted(dtype);

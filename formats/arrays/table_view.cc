@@ -274,6 +274,7 @@ class ConcatTable : public RecordTable {
       merged.companion |= field->companion;
       merged.time_series |= field->time_series;
       merged.sparse |= field->sparse;
+      merged.maybe_pickled |= field->maybe_pickled;
       if (merged.extension.empty()) {
         merged.extension = field->extension;
       }

@@ -51,11 +51,15 @@ void ByteSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
   if (out.empty()) {
     return;
   }
+  note_read();
+  do_read(offset, out);
+}
+
+void ByteSource::note_read() const {
   if (SourceWatch* watch = innermost_watch;
       watch != nullptr && (watch->read_.empty() || watch->read_.back() != this)) {
     watch->read_.push_back(this);
   }
-  do_read(offset, out);
 }
 
 SourceWatch::SourceWatch() : outer_(innermost_watch) { innermost_watch = this; }
@@ -149,19 +153,19 @@ void FileSource::check_unchanged() const {
     if (errno != ENOENT && errno != ENOTDIR) {
       throw system_error(name(), "look at", errno);  // it may well be the same when that has passed
     }
-    note_changed();
+    changed_.set();
     throw changed_error(name(), "has gone");
   }
   const Identity now{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
                      to_ns(status.st_mtim)};
   if (!(now == identity_)) {
-    note_changed();
+    changed_.set();
     throw changed_error(name(), "has changed");
   }
 }
 
-void FileSource::note_changed() const {
-  changed_.store(true, std::memory_order_relaxed);
+void ChangeMark::set() const {
+  set_.store(true, std::memory_order_relaxed);
   changed_sources.store(true, std::memory_order_relaxed);
 }
 
@@ -177,7 +181,7 @@ void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
   Identity now{};
   const Closer opened{open_regular(path_, name(), now)};
   if (!(now == identity_)) {
-    note_changed();
+    changed_.set();
     throw changed_error(name(), "has changed");
   }
   read_from(opened.fd, offset, out);
@@ -190,7 +194,7 @@ void FileSource::read_from(int fd, std::uint64_t offset, std::span<std::byte> ou
       offset += static_cast<std::uint64_t>(n);
       out = out.subspan(static_cast<std::size_t>(n));
     } else if (n == 0) {
-      note_changed();
+      changed_.set();
       throw changed_error(name(), "has become shorter");
     } else if (errno != EINTR) {
       throw system_error(name(), fmt::format("read at byte {}", offset), errno);

@@ -46,6 +46,9 @@ class ByteSource {
   ByteSource(std::string name, std::uint64_t nbytes, std::int64_t mtime_ns)
       : name_(std::move(name)), nbytes_(nbytes), mtime_ns_(mtime_ns) {}
 
+  // What read_at() notes for SourceWatch, for sources that can be read in other ways too.
+  void note_read() const;
+
   // `offset` and `out` lie within the source.
   virtual void do_read(std::uint64_t offset, std::span<std::byte> out) const = 0;
 
@@ -56,6 +59,16 @@ class ByteSource {
 };
 
 using SourcePtr = std::shared_ptr<const ByteSource>;
+
+// Remembers that a source has changed; once set, any_source_changed() is true. Any thread.
+class ChangeMark {
+ public:
+  bool is_set() const { return set_.load(std::memory_order_relaxed); }
+  void set() const;
+
+ private:
+  mutable std::atomic<bool> set_{false};
+};
 
 // Remembers which sources this thread reads while it lives, so that whoever answers with what was
 // read can make sure that none of them had changed. Scopes nest; the innermost one remembers.
@@ -100,7 +113,7 @@ class FileSource : public ByteSource {
   ~FileSource() override;
 
   void check_unchanged() const override;
-  bool changed() const override { return changed_.load(std::memory_order_relaxed); }
+  bool changed() const override { return changed_.is_set(); }
 
  private:
   struct Identity {
@@ -116,9 +129,8 @@ class FileSource : public ByteSource {
   Identity identity_;
   static int open_regular(const std::string& path, const std::string& name, Identity& identity);
   void read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const;
-  void note_changed() const;
 
-  mutable std::atomic<bool> changed_{false};
+  ChangeMark changed_;
 };
 
 // Bytes held in memory, for tests and for small things that a format makes itself.

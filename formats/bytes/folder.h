@@ -35,13 +35,14 @@ class Folder {
   // Whether `below` is a directory that one of those it lies in is, too: a link that goes round.
   bool goes_round(const std::string& below) const;
 
+  // Throws kUnsupported where `below` is a link, or lies behind one, that leads to where it must not.
+  void require_allowed(const std::string& below) const;
+
   // Opens the regular file `below`. Throws as FileSource::open and list. Of very many files only
   // some keep a descriptor, the others are opened for each read.
   SourcePtr open(const std::string& below);
 
  private:
-  void require_allowed(const std::string& below) const;
-
   std::string path_;
   std::string allowed_;  // the folder's real path; empty: not confined
   std::size_t descriptors_left_;

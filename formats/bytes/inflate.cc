@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "formats/bytes/crc.h"
 #include "formats/bytes/error.h"
 
 namespace npyfs {
@@ -125,14 +126,18 @@ struct Scan {
   std::optional<Error> damage;
   std::uint64_t vouched_nbytes = 0;  // decoded bytes of members whose checksum held
   bool cut = false;                  // the damage is the end of the base
+  std::uint32_t crc = 0;             // of all decoded bytes, of a raw stream only
 };
 
 // Makes a Scan. One use.
 class Scanner {
  public:
-  Scanner(const ByteSource& base, int window_bits, const InflateOptions& options)
+  // A stream that decodes to more than `most_nbytes` is damaged.
+  Scanner(const ByteSource& base, int window_bits, const InflateOptions& options,
+          std::uint64_t most_nbytes = UINT64_MAX)
       : base_(base),
         window_bits_(window_bits),
+        most_nbytes_(most_nbytes),
         budget_nbytes_per_gib_(options.budget_nbytes_per_gib),
         budget_nbytes_(options.budget_nbytes),
         inflater_(base, window_bits),
@@ -157,7 +162,17 @@ class Scanner {
       std::size_t produced = 0;
       const int code = inflater_.step(output_, Z_BLOCK, produced);
       scan_.nbytes += produced;
+      if (window_bits_ == kRaw) {
+        scan_.crc = crc32(std::span(output_).first(produced), scan_.crc);
+      }
       keep_points();
+      if (scan_.nbytes > most_nbytes_) {
+        scan_.damage = corrupt_at(base_.name(), inflater_.in_offset(),
+                                  fmt::format("the compressed stream decodes to more than the {} "
+                                              "bytes it should have; the file is damaged",
+                                              most_nbytes_));
+        return false;
+      }
       if (code == Z_STREAM_END) {
         scan_.vouched_nbytes = scan_.nbytes;
         return true;
@@ -286,11 +301,15 @@ class Scanner {
         base_.name(), inflater_.in_offset(),
         fmt::format("the compressed stream is {} after {} decoded bytes, expected a whole {} "
                     "stream; get the file again",
-                    found, scan_.nbytes, window_bits_ == kGzip ? "gzip" : "zlib"));
+                    found, scan_.nbytes,
+                    window_bits_ == kGzip   ? "gzip"
+                    : window_bits_ == kZlib ? "zlib"
+                                            : "deflate"));
   }
 
   const ByteSource& base_;
   int window_bits_;
+  std::uint64_t most_nbytes_;
   std::uint64_t budget_nbytes_per_gib_;
   std::uint64_t budget_nbytes_;
   Inflater inflater_;
@@ -398,6 +417,16 @@ std::uint64_t chunk_nbytes_of(std::uint64_t first_span_nbytes, std::uint64_t spa
   return nbytes;
 }
 
+SourcePtr make_source(SourcePtr base, int window_bits, Scan scan, ChunkCache& cache,
+                      const InflateOptions& options) {
+  const std::uint64_t nbytes = scan.nbytes;
+  const std::uint64_t chunk_nbytes =
+      chunk_nbytes_of(options.span_nbytes, scan.span_nbytes, options.chunk_nbytes);
+  auto chunks = std::make_unique<InflatedChunks>(base, window_bits, chunk_nbytes, std::move(scan));
+  return std::make_shared<CachedSource>(std::move(base), nbytes, chunk_nbytes, std::move(chunks),
+                                        cache);
+}
+
 std::optional<int> window_bits_of(const ByteSource& base) {
   std::vector<std::byte> head(std::min<std::uint64_t>(base.nbytes(), 3));
   base.read_at(0, head);
@@ -459,12 +488,61 @@ SourcePtr open_inflated(SourcePtr base, ChunkCache& cache, const InflateOptions&
                                scan.nbytes));
     }
   }
-  const std::uint64_t nbytes = scan.nbytes;
-  const std::uint64_t chunk_nbytes =
-      chunk_nbytes_of(options.span_nbytes, scan.span_nbytes, options.chunk_nbytes);
-  auto chunks = std::make_unique<InflatedChunks>(base, *window_bits, chunk_nbytes, std::move(scan));
-  return std::make_shared<CachedSource>(std::move(base), nbytes, chunk_nbytes, std::move(chunks),
-                                        cache);
+  return make_source(std::move(base), *window_bits, std::move(scan), cache, options);
+}
+
+void inflate_raw(const ByteSource& base, ByteRange range, std::span<std::byte> out) {
+  const auto damaged = [&](std::uint64_t offset, const std::string& how) {
+    return corrupt_at(base.name(), offset,
+                      fmt::format("the deflate stream {}, expected it to decode to {} bytes; the "
+                                  "file is damaged",
+                                  how, out.size()));
+  };
+  Inflater inflater(base, kRaw);
+  inflater.seek(range.begin);
+  std::size_t done = 0;
+  std::byte beyond{};
+  for (;;) {
+    // One byte more than there should be, to see that there is none.
+    const bool full = done == out.size();
+    const std::span<std::byte> into =
+        full ? std::span(&beyond, 1)
+             : out.subspan(done, std::min<std::size_t>(out.size() - done, 1U << 30));
+    std::size_t produced = 0;
+    const int code = inflater.step(into, Z_NO_FLUSH, produced);
+    if (full && produced > 0) {
+      throw damaged(inflater.in_offset(), "goes on");
+    }
+    done += produced;
+    if (inflater.in_offset() > range.end) {
+      throw damaged(range.end, "goes on beyond its end");
+    }
+    if (code == Z_STREAM_END) {
+      break;
+    }
+    if (code != Z_OK && !(code == Z_BUF_ERROR && !inflater.at_end())) {
+      throw damaged(inflater.in_offset(), code == Z_BUF_ERROR ? "is cut" : "is damaged");
+    }
+  }
+  if (done < out.size()) {
+    throw damaged(inflater.in_offset(), fmt::format("ends after {} bytes", done));
+  }
+}
+
+SourcePtr open_deflated(SourcePtr base, std::uint64_t nbytes, std::uint32_t crc, ChunkCache& cache,
+                        const InflateOptions& options) {
+  Scan scan = Scanner(*base, kRaw, options, nbytes).run();
+  if (scan.damage) {
+    throw Error(*scan.damage);
+  }
+  if (scan.nbytes != nbytes || scan.crc != crc) {
+    throw corrupt_at(
+        base->name(), 0,
+        fmt::format("the stream decodes to {} bytes of CRC-32 {:#010x}, expected {} of "
+                    "{:#010x}; the file is damaged",
+                    scan.nbytes, scan.crc, nbytes, crc));
+  }
+  return make_source(std::move(base), kRaw, std::move(scan), cache, options);
 }
 
 }  // namespace npyfs

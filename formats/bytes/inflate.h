@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/bytes/byte_range.h"
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/chunk_source.h"
 
@@ -27,6 +28,10 @@ bool is_zlib(std::span<const std::byte> head);
 // The first `nbytes` decoded bytes of a gzip or zlib stream; fewer where the stream ends before or
 // is damaged, none where it is neither. Throws only as ByteSource::read_at.
 std::vector<std::byte> inflate_head(const ByteSource& base, std::size_t nbytes);
+
+// Fills `out` with what the raw deflate stream (RFC 1951) in `range` of `base` decodes to. Throws
+// kCorrupt where that is damaged, or is more or less.
+void inflate_raw(const ByteSource& base, ByteRange range, std::span<std::byte> out);
 
 struct InflateOptions {
   // Offer what lies before a damage, with a warning, instead of throwing.
@@ -51,5 +56,10 @@ struct InflateOptions {
 // kCorrupt naming file and offset where the stream is cut, damaged or followed by something else.
 // `cache` must outlive the source.
 SourcePtr open_inflated(SourcePtr base, ChunkCache& cache, const InflateOptions& options);
+
+// The same of `base` that is one raw deflate stream (a member of a zip archive), which decodes to
+// `nbytes` of this CRC-32. Throws kCorrupt where it does not; never permissive.
+SourcePtr open_deflated(SourcePtr base, std::uint64_t nbytes, std::uint32_t crc, ChunkCache& cache,
+                        const InflateOptions& options);
 
 }  // namespace npyfs

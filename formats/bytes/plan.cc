@@ -68,14 +68,16 @@ void Plan::add_chunk(const ChunkSource& chunks, std::uint64_t chunk, std::uint64
   piece.nbytes = nbytes;
 }
 
-void Plan::add_memory(const std::byte* memory, std::uint64_t nbytes) {
+void Plan::add_memory(const std::byte* memory, std::uint64_t nbytes, const Guard& guard) {
   if (nbytes == 0) {
     return;
   }
   if (!pieces_.empty()) {
     Piece& last = pieces_.back();
-    if (last.kind == Piece::Kind::kMemory && last.memory + last.nbytes == memory) {
+    if (last.kind == Piece::Kind::kMemory && last.memory + last.nbytes == memory &&
+        continues(last.guard, guard)) {
       last.nbytes += nbytes;
+      last.guard.count = guard.first + guard.count - last.guard.first;
       return;
     }
   }
@@ -83,6 +85,7 @@ void Plan::add_memory(const std::byte* memory, std::uint64_t nbytes) {
   piece.kind = Piece::Kind::kMemory;
   piece.memory = memory;
   piece.nbytes = nbytes;
+  piece.guard = guard;
 }
 
 void Plan::add_fill(std::span<const std::byte> pattern, std::uint64_t phase, std::uint64_t nbytes) {

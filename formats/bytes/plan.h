@@ -62,7 +62,7 @@ class Plan {
                   const Guard& guard);
   void add_chunk(const ChunkSource& chunks, std::uint64_t chunk, std::uint64_t offset,
                  std::uint64_t nbytes);
-  void add_memory(const std::byte* memory, std::uint64_t nbytes);
+  void add_memory(const std::byte* memory, std::uint64_t nbytes, const Guard& guard = {});
   void add_fill(std::span<const std::byte> pattern, std::uint64_t phase, std::uint64_t nbytes);
   void add_damaged(const Error& error, std::uint64_t nbytes);
 

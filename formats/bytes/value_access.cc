@@ -69,18 +69,23 @@ std::optional<double> as_double(const Value* value) {
 
 std::string brief_json(const Value& value, std::size_t most) {
   std::string line;
+  bool indenting = false;
   for (const char c : print_json(value)) {
-    // Indentation begins with the line break.
-    if (c != '\n' && !(c == ' ' && (line.empty() || line.back() == ' '))) {
-      line += c;
-    } else if (c == '\n') {
+    if (c == '\n' || (c == ' ' && indenting)) {
+      indenting = true;
+      continue;
+    }
+    // A line break is a blank but for those behind and before brackets.
+    const bool opened = line.empty() || line.back() == '[' || line.back() == '{';
+    if (indenting && !opened && c != ']' && c != '}') {
       line += ' ';
     }
+    indenting = false;
+    line += c;
     if (line.size() > most) {
       return line.substr(0, most) + "...";
     }
   }
-  line.erase(line.find_last_not_of(' ') + 1);
   return line;
 }
 

@@ -10,7 +10,10 @@
 #include "formats/bytes/crc.h"
 #include "formats/bytes/endian.h"
 #include "formats/bytes/extent_column.h"
+#include "formats/bytes/string_list.h"
 #include "formats/damage_list.h"
+#include "formats/extents.h"
+#include "formats/ffrecord/packed_folder.h"
 
 namespace npyfs {
 
@@ -207,10 +210,11 @@ std::uint32_t read_header(const FixedHeader& header, Samples& samples) {
 class SampleColumn : public ByteColumn {
  public:
   // `verified`: the table whose records must be verified before they are answered, or null.
-  SampleColumn(std::shared_ptr<const Samples> samples, const RecordTable* verified)
-      : samples_(std::move(samples)), verified_(verified) {}
+  SampleColumn(std::shared_ptr<const Samples> samples, std::uint64_t count,
+               const RecordTable* verified)
+      : samples_(std::move(samples)), count_(count), verified_(verified) {}
 
-  std::uint64_t size() const override { return samples_->size(); }
+  std::uint64_t size() const override { return count_; }
 
   bool locate(std::uint64_t record, std::vector<Extent>& out) const override {
     const ExtentColumn::Place place = (*samples_)[record];
@@ -230,7 +234,8 @@ class SampleColumn : public ByteColumn {
     if (record >= samples_->places.size()) {
       return 1;
     }
-    return std::min(samples_->places.run(record), samples_->damage.run(record, size()));
+    return std::min(
+        {samples_->places.run(record), samples_->damage.run(record, size()), size() - record});
   }
 
   std::optional<std::uint64_t> equal_nbytes() const override {
@@ -243,23 +248,30 @@ class SampleColumn : public ByteColumn {
 
  private:
   std::shared_ptr<const Samples> samples_;
+  std::uint64_t count_;
   const RecordTable* verified_;
 };
 
 class FfrecordTable : public RecordTable {
  public:
-  FfrecordTable(std::shared_ptr<const Samples> samples, Verify verify)
-      : samples_(std::move(samples)) {
+  // `paths`: of a packed folder, whose last sample is not shown.
+  FfrecordTable(std::shared_ptr<const Samples> samples, std::optional<StringList> paths,
+                Verify verify)
+      : samples_(std::move(samples)), paths_(std::move(paths)) {
     auto column =
-        std::make_shared<SampleColumn>(samples_, verify == Verify::kNever ? nullptr : this);
+        std::make_shared<SampleColumn>(samples_, size(), verify == Verify::kNever ? nullptr : this);
     Field x;
     x.name = "x";
     x.bytes = column;
+    x.maybe_pickled = !paths_;
+    x.extension = paths_ ? "bin" : "";  // files of all kinds
     fields_.push_back(std::move(x));
     stored_.push_back(StoredUnit{"", column});
   }
 
-  std::uint64_t size() const override { return samples_->size(); }
+  std::uint64_t size() const override { return samples_->size() - (paths_ ? 1 : 0); }
+  KeyKind key_kind() const override { return paths_ ? KeyKind::kText : KeyKind::kNone; }
+  std::string_view text_key(std::uint64_t record) const override { return (*paths_)[record]; }
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<StoredUnit>& stored() const override { return stored_; }
   std::vector<SourcePtr> sources() const override { return {samples_->source}; }
@@ -278,6 +290,7 @@ class FfrecordTable : public RecordTable {
 
  private:
   std::shared_ptr<const Samples> samples_;
+  std::optional<StringList> paths_;
   std::vector<Field> fields_;
   std::vector<StoredUnit> stored_;
 };
@@ -330,6 +343,30 @@ void check_empty_last(const FixedHeader& header, Samples& samples) {
   });
 }
 
+// Of a packed folder: what its samples are called.
+std::optional<StringList> read_paths(const Samples& samples, const OpenContext& context) {
+  const std::uint64_t count = samples.size();
+  if (count == 0 || samples.damage.find(count - 1) != nullptr) {
+    return std::nullopt;
+  }
+  const ByteSource& source = *samples.source;
+  const ExtentColumn::Place last = samples[count - 1];
+  if (!is_folder_index(source, last.offset, last.nbytes)) {
+    return std::nullopt;
+  }
+  const Checksum checksum{Checksum::Kind::kCrc32,
+                          {&source, last.offset, last.nbytes},
+                          {&source, kChecksumsBegin + 4 * (count - 1), 4}};
+  if (context.verify != Verify::kNever && !matches(checksum)) {
+    context.warn(
+        fmt::format("{} at byte {}: the index of the packed folder does not match its "
+                    "checksum; all samples are shown, without names",
+                    printable(source.name()), last.offset));
+    return std::nullopt;
+  }
+  return read_folder_index(source, last.offset, last.nbytes, count - 1, context.warn);
+}
+
 bool recognises_ffrecord(const Location& location) {
   if (location.source == nullptr || location.source->nbytes() < kFixedNbytes) {
     return false;
@@ -369,7 +406,8 @@ std::shared_ptr<const RecordTable> open_ffrecord(const Location& location, OpenC
     check_empty_last(header, *samples);
   }
   samples->damage.shrink();
-  return std::make_shared<FfrecordTable>(std::move(samples), context.verify);
+  auto paths = read_paths(*samples, context);
+  return std::make_shared<FfrecordTable>(std::move(samples), std::move(paths), context.verify);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "formats/bytes/endian.h"
 #include "formats/hdf5/child_describe.h"
+#include "formats/hdf5/child_filters.h"
 #include "formats/hdf5/child_handle.h"
 #include "formats/hdf5/child_read.h"
 #include "formats/hdf5/wire.h"
@@ -198,6 +199,7 @@ int run_hdf5_child() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   // No plugin is loaded on a file's word.
   H5PLset_loading_state(0);
+  register_filters();
   try {
     serve();
   } catch (const ParentGone&) {

@@ -197,7 +197,13 @@ class Translator {
       npy.memory = H5Type(H5Tcopy(type), "copy a type");
       return npy;
     }
-    return fixed(type, fmt::format("|S{}", H5Tget_size(type)));
+    NpyType npy = fixed(type, fmt::format("|S{}", H5Tget_size(type)));
+    // numpy knows zeroes at the end, no blanks.
+    if (H5Tget_strpad(type) == H5T_STR_SPACEPAD) {
+      npy.is_raw = false;
+      H5Tset_strpad(npy.memory.id(), H5T_STR_NULLPAD);
+    }
+    return npy;
   }
 
   std::optional<NpyType> bitfield(hid_t type) {

@@ -116,11 +116,14 @@ VirtualStorage::Selection take_selection(FrameReader& fields) {
     steps.stride = fields.take_u64();
     steps.count = fields.take_u64();
     steps.block = fields.take_u64();
+    if (steps.count == 1) {
+      steps.stride = steps.block;  // there is nothing to step to
+    }
     const auto length = checked_mul(steps.count, steps.stride);
     const auto end = length ? checked_add(*length, steps.block) : std::nullopt;
     const auto last = end ? checked_add(steps.start, *end) : std::nullopt;
     if (!last || *last > INT64_MAX || !checked_mul(steps.count, steps.block) ||
-        steps.block > steps.stride) {
+        steps.block > steps.stride || steps.stride == 0) {
       throw fields.wrong("has a selection that overflows");
     }
     selection.push_back(steps);

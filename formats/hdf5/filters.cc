@@ -31,18 +31,18 @@ CodecPtr make_filter(const FilterDescription& filter) {
     case 4:
       return make_szip(
           {parameter(filter, 0), parameter(filter, 1), parameter(filter, 2), parameter(filter, 3)});
-    case 307:
+    case kFilterBzip2:
       return make_bz2();
-    case 32000:
+    case kFilterLzf:
       return make_lzf();
-    case 32001:
+    case kFilterBlosc:
       return make_blosc();
-    case 32004:
+    case kFilterLz4:
       return make_lz4_blocks();
-    case 32008:
+    case kFilterBitshuffle:
       // Two versions, the element size, the block size in elements, the compressor.
       return make_bitshuffle(parameter(filter, 2), parameter(filter, 3), parameter(filter, 4));
-    case 32015:
+    case kFilterZstd:
       return make_zstd();
     default:
       return nullptr;

@@ -13,6 +13,13 @@
 
 namespace npyfs {
 
+inline constexpr std::uint32_t kFilterBzip2 = 307;
+inline constexpr std::uint32_t kFilterLzf = 32000;
+inline constexpr std::uint32_t kFilterBlosc = 32001;
+inline constexpr std::uint32_t kFilterLz4 = 32004;
+inline constexpr std::uint32_t kFilterBitshuffle = 32008;
+inline constexpr std::uint32_t kFilterZstd = 32015;
+
 struct FilterChain {
   CodecChain codecs;
   // Bit k: the k-th filter is not known here; what stands in its place must not be asked.

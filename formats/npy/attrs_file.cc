@@ -8,6 +8,7 @@
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/npy_header.h"
+#include "formats/payloads/pickle.h"
 
 namespace npyfs {
 
@@ -27,36 +28,41 @@ std::string read_whole(const ByteSource& source) {
   return bytes;
 }
 
-// Where the pickle begins; nothing for an array that holds none.
-std::optional<std::uint64_t> find_pickle(const ByteSource& source) {
+// Whether it holds Python objects, as attributes are stored and no array of ours may be.
+bool holds_objects(const ByteSource& source) {
   std::vector<std::byte> head(std::min<std::uint64_t>(source.nbytes(), 12));
   source.read_at(0, head);
   const auto nbytes = npy_header_nbytes(head);
   if (!nbytes || *nbytes > source.nbytes()) {
-    return std::nullopt;
+    return false;
   }
   head.resize(*nbytes);
   source.read_at(0, head);
   try {
     parse_npy_header(head, source.name(), 0);
   } catch (const Error& error) {
-    // Python objects are what no array of ours may hold.
-    return error.kind() == ErrorKind::kUnsupported ? nbytes : std::nullopt;
+    return error.kind() == ErrorKind::kUnsupported;
   }
-  return std::nullopt;
+  return false;
 }
 
 }  // namespace
 
-std::optional<Dict> read_attrs_npy(const ByteSource& source,
-                                   const std::function<void(const std::string&)>& warn) {
-  const auto pickle_at = find_pickle(source);
-  if (!pickle_at) {
+std::optional<Dict> read_attrs_file(const ByteSource& source,
+                                    const std::function<void(const std::string&)>& warn) {
+  if (!holds_objects(source)) {
     return std::nullopt;
   }
-  warn(fmt::format("{}: the attributes are left out: pickles are not read yet",
-                   printable(source.name())));
-  return Dict{};
+  const std::string bytes = read_whole(source);
+  const auto dropped = [&](const std::string& what) {
+    warn(fmt::format("{}: {} is left out of the attributes, as it is no plain data",
+                     printable(source.name()), what));
+  };
+  Value value = read_attrs_npy(std::as_bytes(std::span(bytes)), source.name(), dropped);
+  if (Dict* dict = std::get_if<Dict>(&value.v)) {
+    return std::move(*dict);
+  }
+  throw file_error(ErrorKind::kUnsupported, source.name(), "it holds no dict, expected one");
 }
 
 Dict read_attrs_json(const ByteSource& source) {

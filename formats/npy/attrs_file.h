@@ -14,9 +14,10 @@
 namespace npyfs {
 
 // The attributes; nothing where the file is an array like any other. What is not plain data is left
-// out, with a warning. Throws kCorrupt where the pickle is damaged or holds no dict.
-std::optional<Dict> read_attrs_npy(const ByteSource& source,
-                                   const std::function<void(const std::string&)>& warn);
+// out, with a warning. Throws kCorrupt where the pickle is damaged, kUnsupported where it holds
+// nothing that is plain data, or no dict.
+std::optional<Dict> read_attrs_file(const ByteSource& source,
+                                    const std::function<void(const std::string&)>& warn);
 
 // attrs.json, as npyfs shows it beside attrs.npy. Throws kCorrupt where it is not an object.
 Dict read_attrs_json(const ByteSource& source);

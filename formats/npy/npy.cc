@@ -6,24 +6,28 @@
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/npy_header.h"
+#include "formats/bytes/zip.h"
 #include "formats/npy/npy_dir.h"
+#include "formats/payloads/npz.h"
 #include "formats/store.h"
 
 namespace npyfs {
 
 namespace {
 
-constexpr std::size_t kMagicNbytes = 6;
+constexpr std::size_t kHeadNbytes = 6;
 
-std::vector<std::byte> read_magic(const ByteSource& source) {
-  std::vector<std::byte> head(std::min<std::uint64_t>(source.nbytes(), kMagicNbytes));
+std::vector<std::byte> read_head(const ByteSource& source) {
+  std::vector<std::byte> head(std::min<std::uint64_t>(source.nbytes(), kHeadNbytes));
   source.read_at(0, head);
   return head;
 }
 
 bool recognises(const Location& location) {
-  return location.is_directory ? is_npy_dir(location.path, location.named)
-                               : is_npy(read_magic(*location.source));
+  if (location.is_directory) {
+    return is_npy_dir(location.path, location.named);
+  }
+  return is_npy(read_head(*location.source)) || is_npz(*location.source);
 }
 
 StorePtr open_npy_file(const SourcePtr& source) {
@@ -36,8 +40,11 @@ StorePtr open_npy_file(const SourcePtr& source) {
 }
 
 StorePtr open_store(const Location& location, OpenContext& context) {
-  return location.is_directory ? open_npy_dir(location.path, context)
-                               : open_npy_file(location.source);
+  if (location.is_directory) {
+    return open_npy_dir(location.path, context);
+  }
+  return is_zip(read_head(*location.source)) ? open_npz(location.source, context)
+                                             : open_npy_file(location.source);
 }
 
 }  // namespace

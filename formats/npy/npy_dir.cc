@@ -107,7 +107,7 @@ class DirectoryReader {
     try {
       SourcePtr source = folder_.open(path);
       if (name == kAttrsNpy) {
-        if (auto attributes = read_attrs_npy(*source, context_.warn)) {
+        if (auto attributes = read_attrs_file(*source, context_.warn)) {
           group.attributes = *std::move(attributes);
           store_.sources.push_back(std::move(source));
           return;

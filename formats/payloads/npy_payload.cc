@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "formats/bytes/npy_header.h"
 #include "formats/damage_list.h"
 #include "formats/extents.h"
 #include "formats/payloads/payload.h"
+#include "formats/payloads/transpose.h"
 
 namespace npyfs {
 
@@ -34,30 +34,6 @@ bool one_array(const Kind& a, const Kind& b) {
 
 // Headers are 128 bytes but for structured types and large ranks.
 constexpr std::size_t kUsualHeaderNbytes = 128;
-
-// Copies an array of Fortran order into C order, element by element. The rightmost index runs
-// fastest in `out`.
-void transpose(std::span<const std::byte> in, std::span<std::byte> out, const Shape& shape,
-               std::uint64_t itemsize) {
-  const std::size_t rank = shape.size();
-  std::vector<std::uint64_t> stride(rank, itemsize);
-  for (std::size_t axis = 1; axis < rank; ++axis) {
-    stride[axis] = stride[axis - 1] * shape[axis - 1];
-  }
-  std::vector<std::uint64_t> index(rank, 0);
-  std::uint64_t from = 0;
-  for (std::uint64_t to = 0; to < out.size(); to += itemsize) {
-    std::memcpy(out.data() + to, in.data() + from, itemsize);
-    for (std::size_t axis = rank; axis-- > 0;) {
-      from += stride[axis];
-      if (++index[axis] < shape[axis]) {
-        break;
-      }
-      from -= stride[axis] * shape[axis];
-      index[axis] = 0;
-    }
-  }
-}
 
 class NpyColumn : public Column {
  public:
@@ -254,13 +230,7 @@ class NpyColumn : public Column {
     return parsed;
   }
 
-  // Whether the record is to be verified and does not match its checksum.
-  bool fails(std::uint64_t record) const {
-    const Guard guard = bytes_->guard(record);
-    const auto checksum =
-        guard.table != nullptr ? guard.table->checksum(guard.first) : std::nullopt;
-    return checksum && !matches(*checksum);
-  }
+  bool fails(std::uint64_t record) const { return !matches_checksum(*bytes_, record); }
 
   void add_failing(std::uint64_t record, const RecordTable& table, const std::string& name,
                    std::uint64_t offset, std::uint64_t nbytes) {

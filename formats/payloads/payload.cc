@@ -28,12 +28,32 @@ constexpr Magic kMagics[] = {
     {"\xff\xd8\xff", "", "jpg", PayloadKind::kImage},
     {"\x89PNG\r\n\x1a\n", "", "png", PayloadKind::kImage},
     {"RIFF", "WEBP", "webp", PayloadKind::kImage},
-    {"RIFF", "WAVE", "wav", PayloadKind::kRaw},
-    {"RIFX", "WAVE", "wav", PayloadKind::kRaw},
-    {"RF64", "WAVE", "wav", PayloadKind::kRaw},
-    {"BW64", "WAVE", "wav", PayloadKind::kRaw},
-    {"fLaC", "", "flac", PayloadKind::kRaw},
-    {"OggS", "", "ogg", PayloadKind::kRaw},
+    {"RIFF", "WAVE", "wav", PayloadKind::kAudio},
+    {"RIFX", "WAVE", "wav", PayloadKind::kAudio},
+    {"RF64", "WAVE", "wav", PayloadKind::kAudio},
+    {"BW64", "WAVE", "wav", PayloadKind::kAudio},
+    {"fLaC", "", "flac", PayloadKind::kAudio},
+    {"OggS", "", "ogg", PayloadKind::kAudio},
+    {"ID3", "", "mp3", PayloadKind::kAudio},
+};
+
+struct Extension {
+  std::string_view extension;
+  PayloadKind kind;
+};
+
+constexpr Extension kExtensions[] = {
+    {"npy", PayloadKind::kNpy},       {"jpg", PayloadKind::kImage},
+    {"jpeg", PayloadKind::kImage},    {"png", PayloadKind::kImage},
+    {"webp", PayloadKind::kImage},    {"wav", PayloadKind::kAudio},
+    {"flac", PayloadKind::kAudio},    {"ogg", PayloadKind::kAudio},
+    {"oga", PayloadKind::kAudio},     {"opus", PayloadKind::kAudio},
+    {"mp3", PayloadKind::kAudio},     {"cls", PayloadKind::kInteger},
+    {"id", PayloadKind::kInteger},    {"index", PayloadKind::kInteger},
+    {"label", PayloadKind::kInteger}, {"txt", PayloadKind::kText},
+    {"text", PayloadKind::kText},     {"json", PayloadKind::kText},
+    {"pyd", PayloadKind::kPickle},    {"pkl", PayloadKind::kPickle},
+    {"pickle", PayloadKind::kPickle},
 };
 
 const Magic* find_magic(std::span<const std::byte> head) {
@@ -158,23 +178,42 @@ class DeclaredColumn : public Column {
 
 }  // namespace
 
-PayloadKind find_payload_kind(const Field& field, std::uint64_t record) {
-  std::string extension = field.extension;
-  std::transform(extension.begin(), extension.end(), extension.begin(),
+std::optional<PayloadKind> payload_kind_of(std::string_view extension) {
+  std::string lower(extension);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (extension == "jpeg") {
-    extension = "jpg";
-  }
-  for (const Magic& magic : kMagics) {
-    if (magic.extension == extension) {
-      return magic.kind;
-    }
-  }
-  if (!extension.empty()) {
-    return PayloadKind::kRaw;
+  const auto* const found =
+      std::find_if(std::begin(kExtensions), std::end(kExtensions),
+                   [&](const Extension& known) { return known.extension == lower; });
+  return found != std::end(kExtensions) ? std::optional(found->kind) : std::nullopt;
+}
+
+PayloadKind find_payload_kind(const Field& field, std::uint64_t record) {
+  if (!field.extension.empty()) {
+    return payload_kind_of(field.extension).value_or(PayloadKind::kRaw);
   }
   const Magic* magic = find_magic(read_head(*field.bytes, record, kMagicNbytes));
   return magic != nullptr ? magic->kind : PayloadKind::kRaw;
+}
+
+std::optional<std::uint64_t> first_payload(const Field& field) {
+  constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
+  constexpr int kMaxFailing = 16;
+  const ByteColumn& bytes = *field.bytes;
+  std::optional<std::uint64_t> first;
+  int failing = 0;
+  for (std::uint64_t record = 0; record < bytes.size() && failing < kMaxFailing; ++record) {
+    const std::uint64_t nbytes = bytes.damage(record) == nullptr ? stored_nbytes(bytes, record) : 0;
+    if (nbytes == 0) {
+      continue;
+    }
+    if (!field.extension.empty() || nbytes > kMaxProbeNbytes || matches_checksum(bytes, record)) {
+      return record;
+    }
+    first = first.value_or(record);
+    ++failing;
+  }
+  return first;
 }
 
 bool is_image(std::span<const std::byte> head) {

@@ -28,9 +28,7 @@ constexpr int kMostChunks = 4096;
 
 class WavParser {
  public:
-  WavParser(const ByteSource& source, WindowReader& window, std::uint64_t offset,
-            std::uint64_t avail)
-      : source_(source), window_(window), base_(offset), avail_(avail) {}
+  explicit WavParser(PayloadBytes& payload) : payload_(payload), avail_(payload.nbytes()) {}
 
   WavHeader parse() {
     read_riff();
@@ -60,10 +58,10 @@ class WavParser {
 
  private:
   Error fault(std::uint64_t at, const std::string& text) const {
-    return corrupt_at(source_.name(), base_ + at, text + "; the wave is damaged");
+    return payload_.fault(at, text + "; the wave is damaged");
   }
   Error unsupported(std::uint64_t at, const std::string& text) const {
-    return {ErrorKind::kUnsupported, corrupt_at(source_.name(), base_ + at, text).what()};
+    return {ErrorKind::kUnsupported, payload_.fault(at, text).what()};
   }
 
   const std::byte* bytes(std::uint64_t at, std::size_t nbytes) {
@@ -72,7 +70,7 @@ class WavParser {
                                   "there",
                                   nbytes, at < avail_ ? avail_ - at : 0));
     }
-    return window_.at(base_ + at, nbytes).data();
+    return payload_.at(at, nbytes).data();
   }
   std::string tag(std::uint64_t at) { return {reinterpret_cast<const char*>(bytes(at, 4)), 4}; }
   std::uint16_t u16(std::uint64_t at) {
@@ -114,17 +112,17 @@ class WavParser {
                                   header_.channels, header_.rate_hz));
     }
     const std::uint32_t width = (bits + 7U) / 8;
-    if (width * header_.channels != header_.frame_nbytes) {
-      throw fault(at + 12, fmt::format("the size of a frame is {}, expected {} for {} channels of "
-                                       "{} bits",
-                                       header_.frame_nbytes, width * header_.channels,
-                                       header_.channels, bits));
-    }
     const std::optional<WavSample> sample = sample_of(code, width);
     if (!sample) {
       throw unsupported(at, fmt::format("the wave's format is {:#06x} with {} bits, expected PCM "
                                         "(1) of 8 to 32 bits or float (3)",
                                         code, bits));
+    }
+    if (width * header_.channels != header_.frame_nbytes) {
+      throw fault(at + 12, fmt::format("the size of a frame is {}, expected {} for {} channels of "
+                                       "{} bits",
+                                       header_.frame_nbytes, width * header_.channels,
+                                       header_.channels, bits));
     }
     header_.sample = *sample;
   }
@@ -177,9 +175,7 @@ class WavParser {
     header_.frames = (header_.unbounded ? left : std::min(nbytes, left)) / header_.frame_nbytes;
   }
 
-  const ByteSource& source_;
-  WindowReader& window_;
-  std::uint64_t base_;
+  PayloadBytes& payload_;
   std::uint64_t avail_;
   WavHeader header_;
   bool is_long_ = false;
@@ -199,9 +195,12 @@ bool is_wav(std::span<const std::byte> head) {
          text.ends_with("WAVE");
 }
 
+WavHeader parse_wav(PayloadBytes& payload) { return WavParser(payload).parse(); }
+
 WavHeader parse_wav(const ByteSource& source, WindowReader& window, std::uint64_t offset,
                     std::uint64_t avail) {
-  return WavParser(source, window, offset, avail).parse();
+  SourceBytes payload(source, window, offset, avail);
+  return parse_wav(payload);
 }
 
 DType wav_dtype(WavSample sample) {

@@ -11,6 +11,7 @@
 
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/dtype.h"
+#include "formats/payloads/payload_bytes.h"
 
 namespace npyfs {
 
@@ -34,9 +35,11 @@ struct WavHeader {
 // Whether `head` begins as a WAV does.
 bool is_wav(std::span<const std::byte> head);
 
-// Parses the header at `offset`; the wave has at most the `avail` bytes that follow there. Reads
-// the headers of chunks and no samples. Throws kCorrupt where it is damaged, kUnsupported for
-// samples that are not PCM or float, naming the file and the byte.
+// Parses the header of a wave that has at most the bytes of `payload`. Reads the headers of chunks
+// and no samples. Throws kCorrupt where it is damaged, kUnsupported for samples that are not PCM or
+// float, naming the file and the byte.
+WavHeader parse_wav(PayloadBytes& payload);
+// The same of the wave at `offset`, with the `avail` bytes that follow there.
 WavHeader parse_wav(const ByteSource& source, WindowReader& window, std::uint64_t offset,
                     std::uint64_t avail);
 

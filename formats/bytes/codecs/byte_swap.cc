@@ -14,23 +14,19 @@ namespace {
 
 class ByteSwap : public Codec {
  public:
-  ByteSwap(std::uint64_t element_nbytes, std::vector<std::uint32_t> widths)
-      : Codec("bytes"), element_nbytes_(element_nbytes), widths_(std::move(widths)) {}
+  explicit ByteSwap(std::uint32_t number_nbytes) : Codec("bytes"), number_nbytes_(number_nbytes) {}
 
   std::optional<std::size_t> decode(std::span<const std::byte> in,
                                     std::span<std::byte> out) const override {
     if (in.size() > out.size()) {
       return std::nullopt;
     }
-    if (in.size() % element_nbytes_ != 0) {
+    if (in.size() % number_nbytes_ != 0) {
       throw damaged(
-          fmt::format("{} bytes are there, expected a multiple of {}", in.size(), element_nbytes_));
+          fmt::format("{} bytes are there, expected a multiple of {}", in.size(), number_nbytes_));
     }
-    for (std::size_t at = 0; at < in.size();) {
-      for (const std::uint32_t width : widths_) {
-        std::reverse_copy(in.begin() + at, in.begin() + at + width, out.begin() + at);
-        at += width;
-      }
+    for (std::size_t at = 0; at < in.size(); at += number_nbytes_) {
+      std::reverse_copy(in.data() + at, in.data() + at + number_nbytes_, out.data() + at);
     }
     return in.size();
   }
@@ -40,14 +36,13 @@ class ByteSwap : public Codec {
   }
 
  private:
-  std::uint64_t element_nbytes_;
-  std::vector<std::uint32_t> widths_;
+  std::uint32_t number_nbytes_;
 };
 
 }  // namespace
 
-CodecPtr make_byte_swap(std::uint64_t element_nbytes, std::vector<std::uint32_t> widths) {
-  return std::make_unique<ByteSwap>(element_nbytes, std::move(widths));
+CodecPtr make_byte_swap(std::uint32_t number_nbytes) {
+  return std::make_unique<ByteSwap>(number_nbytes);
 }
 
 }  // namespace npyfs

@@ -38,6 +38,14 @@ class Codec {
     return std::nullopt;
   }
 
+  // No more bytes than this are made of `decoded_nbytes` where encoded_nbytes() is nothing. What
+  // does not compress becomes a little larger; no compressor adds nearly as much as the default.
+  virtual std::uint64_t most_encoded_nbytes(std::uint64_t decoded_nbytes) const {
+    constexpr std::uint64_t kSlackNbytes = std::uint64_t{64} << 10;
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+    return decoded_nbytes < kMost ? decoded_nbytes + decoded_nbytes / 2 + kSlackNbytes : kMost;
+  }
+
   // How many bytes `in` claims to decode to; nothing where it makes no claim.
   virtual std::optional<std::uint64_t> claimed_nbytes(std::span<const std::byte> /*in*/) const {
     return std::nullopt;

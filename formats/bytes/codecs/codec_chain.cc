@@ -18,17 +18,11 @@ struct Size {
   bool exact = true;
 };
 
-std::uint64_t add_limited(std::uint64_t a, std::uint64_t b) {
-  return a > std::numeric_limits<std::uint64_t>::max() / 4 ? a : a + b;
-}
-
 Size encoded_size(const Codec& codec, Size decoded) {
   if (const auto nbytes = codec.encoded_nbytes(decoded.nbytes)) {
     return {*nbytes, decoded.exact};
   }
-  // What does not compress becomes a little larger; no compressor adds nearly as much as this.
-  constexpr std::uint64_t kSlackNbytes = std::uint64_t{64} << 10;
-  return {add_limited(decoded.nbytes, decoded.nbytes / 2 + kSlackNbytes), false};
+  return {codec.most_encoded_nbytes(decoded.nbytes), false};
 }
 
 Error wrong_size(const std::string& found, Size expected) {
@@ -66,7 +60,8 @@ Buffer decode_growing(const Codec& codec, std::span<const std::byte> in,
   if (const auto claimed = codec.claimed_nbytes(in)) {
     require_size(*claimed, most);
   }
-  for (std::uint64_t room = std::max<std::uint64_t>(kFirstNbytes, in.size() * 4);; room *= 4) {
+  const std::uint64_t first = codec.claimed_nbytes(in).value_or(in.size() * 4);
+  for (std::uint64_t room = std::max(kFirstNbytes, first);; room *= 4) {
     Buffer out(std::min(room, most_nbytes));
     if (const auto made = codec.decode(in, out.bytes())) {
       out.shorten(*made);
@@ -107,9 +102,14 @@ void CodecChain::decode(std::span<const std::byte> stored, std::span<std::byte> 
   }
   Buffer held;
   for (std::size_t i = steps.size(); i-- > 1;) {
-    Buffer next(steps[i].second.nbytes);
-    next.shorten(decode_step(*steps[i].first, stored, next.bytes(), steps[i].second));
-    held = std::move(next);
+    const auto& [codec, expected] = steps[i];
+    if (expected.exact) {
+      Buffer next(expected.nbytes);
+      decode_step(*codec, stored, next.bytes(), expected);
+      held = std::move(next);
+    } else {
+      held = decode_growing(*codec, stored, expected.nbytes);
+    }
     stored = held.bytes();
   }
   decode_step(*steps[0].first, stored, out, steps[0].second);
@@ -129,12 +129,24 @@ Buffer CodecChain::decode_any(std::span<const std::byte> stored, std::uint64_t m
   return held;
 }
 
+void CodecChain::append(CodecChain more) {
+  std::move(more.codecs_.begin(), more.codecs_.end(), std::back_inserter(codecs_));
+}
+
 std::uint64_t CodecChain::most_stored_nbytes(std::uint64_t decoded_nbytes) const {
   Size size{decoded_nbytes, true};
   for (const CodecPtr& codec : codecs_) {
     size = encoded_size(*codec, size);
   }
   return size.nbytes;
+}
+
+std::optional<std::uint64_t> CodecChain::stored_nbytes(std::uint64_t decoded_nbytes) const {
+  std::optional<std::uint64_t> nbytes = decoded_nbytes;
+  for (const CodecPtr& codec : codecs_) {
+    nbytes = nbytes ? codec->encoded_nbytes(*nbytes) : std::nullopt;
+  }
+  return nbytes;
 }
 
 }  // namespace npyfs

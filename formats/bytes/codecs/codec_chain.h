@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ class CodecChain {
  public:
   // In the order of encoding.
   void add(CodecPtr codec) { codecs_.push_back(std::move(codec)); }
+  void append(CodecChain more);
   bool empty() const { return codecs_.empty(); }
   // "delta, zlib"; empty for no codec.
   std::string text() const;
@@ -50,6 +52,8 @@ class CodecChain {
   Buffer decode_any(std::span<const std::byte> stored, std::uint64_t most_nbytes) const;
   // `decoded_nbytes` bytes are stored in no more than this: whoever finds more need not read them.
   std::uint64_t most_stored_nbytes(std::uint64_t decoded_nbytes) const;
+  // Exactly how many bytes `decoded_nbytes` are stored in; nothing where that depends on them.
+  std::optional<std::uint64_t> stored_nbytes(std::uint64_t decoded_nbytes) const;
 
  private:
   std::vector<CodecPtr> codecs_;

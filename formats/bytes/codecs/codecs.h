@@ -76,9 +76,8 @@ CodecPtr make_categorize(const DType& dtype, const DType& stored,
 CodecPtr make_packbits();
 // Bytes of one significance together.
 CodecPtr make_shuffle(std::uint64_t element_nbytes);
-// Reverses the bytes of each number in elements of `element_nbytes`, where `widths` are the sizes
-// of the numbers one after another.
-CodecPtr make_byte_swap(std::uint64_t element_nbytes, std::vector<std::uint32_t> widths);
+// Reverses the bytes of each number of `number_nbytes`.
+CodecPtr make_byte_swap(std::uint32_t number_nbytes);
 // Nothing: what encoding changed (bitround) cannot be undone.
 CodecPtr make_identity(const std::string& name);
 // RFC 4648 text.

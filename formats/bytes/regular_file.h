@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An open regular file, for those of which there are too many to keep a FileSource each.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace npyfs {
+
+class RegularFile {
+ public:
+  // Nothing where there is no such file. `name` is what messages call it. Throws kIo, and
+  // kUnsupported for what is not a regular file (a FIFO is never opened: that could wait for ever).
+  static std::optional<RegularFile> open(const std::string& path, const std::string& name);
+  RegularFile(RegularFile&& other) noexcept;
+  RegularFile& operator=(RegularFile&&) = delete;
+  ~RegularFile();
+
+  std::uint64_t nbytes() const { return nbytes_; }
+  // When its content or its inode last changed, nanoseconds since the epoch; looked at anew.
+  std::int64_t changed_at_ns() const;
+  // Fills `out` from `offset` on: how many bytes there were. Throws kIo.
+  std::size_t read(std::uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  RegularFile(int fd, std::string name, std::uint64_t nbytes)
+      : fd_(fd), name_(std::move(name)), nbytes_(nbytes) {}
+
+  int fd_;
+  std::string name_;
+  std::uint64_t nbytes_;
+};
+
+}  // namespace npyfs

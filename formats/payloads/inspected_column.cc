@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/payloads/inspected_column.h"
+
+#include <fmt/format.h>
+
+#include "formats/extents.h"
+
+namespace npyfs {
+
+namespace {
+
+// How many unusual headers are verified, as long as their records turn out intact: items that
+// differ everywhere are no damage, and not all records can be read at mount.
+constexpr int kMaxSurprises = 16;
+// A larger record is believed, unless the whole array depends on it.
+constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
+
+}  // namespace
+
+void InspectedColumn::inspect(std::uint64_t record, Item& item) const {
+  item.damage = damage(record);
+  item.present = !absent_.contains(record);
+  if (item.damage == nullptr && item.present) {
+    describe(record, item);
+  }
+}
+
+const Damage* InspectedColumn::damage(std::uint64_t record) const {
+  if (const Damage* known = bytes_->damage(record)) {
+    return known;
+  }
+  return damage_.empty() ? nullptr : damage_.find(record);
+}
+
+void InspectedColumn::look_at_all(const RecordTable& table, std::size_t window_nbytes) {
+  RecordBytes payload(*bytes_, window_nbytes);
+  for (std::uint64_t record = 0; record < bytes_->size(); ++record) {
+    if (bytes_->damage(record) == nullptr) {
+      look_at_one(record, table, payload);
+    }
+  }
+  absent_.optimize();
+  damage_.shrink();
+}
+
+void InspectedColumn::look_at_one(std::uint64_t record, const RecordTable& table,
+                                  RecordBytes& payload) {
+  if (!payload.open(record) || payload.nbytes() == 0) {
+    absent_.add(record);
+    return;
+  }
+  const auto does_not_match = [&] {
+    return payload.fault(0, fmt::format("its {} bytes do not match their checksum; the file is "
+                                        "damaged",
+                                        payload.nbytes()));
+  };
+  try {
+    set_.reset();
+    look_at(record, payload);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kUnsupported && !matches_checksum(*bytes_, record)) {
+      add_damage(record, table, does_not_match(), std::nullopt);
+    } else if (error.kind() == ErrorKind::kCorrupt) {
+      add_damage(record, table, error, std::nullopt);
+    } else {
+      throw;
+    }
+    return;
+  }
+  if (set_) {
+    add_damage(record, table, set_->error, set_->nbytes);
+    return;
+  }
+  if (is_surprise(record, payload.nbytes())) {
+    if (!matches_checksum(*bytes_, record)) {
+      add_damage(record, table, does_not_match(), std::nullopt);
+      return;
+    }
+    ++intact_surprises_;
+  }
+  first_ = first_.value_or(record);
+  previous_ = record;
+}
+
+bool InspectedColumn::is_surprise(std::uint64_t record, std::uint64_t nbytes) {
+  const bool affordable = nbytes <= kMaxProbeNbytes && intact_surprises_ < kMaxSurprises;
+  if (!first_) {
+    return affordable;
+  }
+  if (alike(*previous_, record)) {
+    return false;
+  }
+  // Once it is known that the field makes no array, nothing hangs on the others.
+  return affordable || (one_array(*first_, *previous_) && !one_array(*first_, record));
+}
+
+void InspectedColumn::add_damage(std::uint64_t record, const RecordTable& table, const Error& why,
+                                 std::optional<std::uint64_t> nbytes) {
+  damage_.add(record, [&] {
+    return Damage{
+        Error(ErrorKind::kCorrupt, fmt::format("{} ({})", why.what(), record_name(table, record))),
+        nbytes};
+  });
+}
+
+void InspectedColumn::set_damaged(const Error& why, std::uint64_t nbytes) {
+  set_ = Damage{why, nbytes};
+}
+
+std::vector<std::byte> InspectedColumn::read_whole(std::uint64_t record,
+                                                   DecodeContext& context) const {
+  const Guard guard = bytes_->guard(record);
+  if (guard.table != nullptr) {
+    context.require_intact(*guard.table, guard.first);
+  }
+  std::vector<std::byte> stored(stored_nbytes(*bytes_, record));
+  read_stored(*bytes_, record, 0, stored);
+  return stored;
+}
+
+Error InspectedColumn::fault(std::uint64_t record, const std::string& text) const {
+  RecordBytes payload(*bytes_, 0);
+  payload.open(record);
+  return payload.fault(0, text);
+}
+
+}  // namespace npyfs

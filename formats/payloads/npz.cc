@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/payloads/npz.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "formats/bytes/error.h"
+#include "formats/bytes/inflate.h"
+#include "formats/bytes/part_source.h"
+#include "formats/bytes/zip.h"
+
+namespace npyfs {
+
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+// The members that are read where they lie, as records with the checksums of the archive.
+class MemberTable : public RecordTable {
+ public:
+  explicit MemberTable(SourcePtr source) : source_(std::move(source)) {}
+
+  std::uint64_t add(std::uint64_t data_offset, const ZipMember& member) {
+    Checksum& checksum = checksums_.emplace_back();
+    checksum.kind = Checksum::Kind::kCrc32;
+    checksum.payload = {source_.get(), data_offset, member.nbytes};
+    checksum.stored = {source_.get(), member.crc_offset, sizeof member.crc32};
+    return checksums_.size() - 1;
+  }
+
+  std::uint64_t size() const override { return checksums_.size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<StoredUnit>& stored() const override { return stored_; }
+  std::vector<SourcePtr> sources() const override { return {source_}; }
+  std::optional<Checksum> checksum(std::uint64_t record) const override {
+    return checksums_[record];
+  }
+
+ private:
+  SourcePtr source_;
+  std::vector<Checksum> checksums_;
+  std::vector<Field> fields_;
+  std::vector<StoredUnit> stored_;
+};
+
+// A deflated member of usual size: decoded at once, when it is first asked for.
+class WholeMember : public ChunkSource {
+ public:
+  WholeMember(SourcePtr archive, std::shared_ptr<const ZipDirectory> directory,
+              const ZipMember& member)
+      : archive_(std::move(archive)), directory_(std::move(directory)), member_(member) {}
+
+  std::uint64_t chunk_nbytes(std::uint64_t /*chunk*/) const override { return member_.nbytes; }
+  void decode(std::uint64_t /*chunk*/, std::span<std::byte> out,
+              DecodeContext& /*context*/) const override {
+    read_zip_member(*archive_, member_, out);
+  }
+
+ private:
+  SourcePtr archive_;
+  std::shared_ptr<const ZipDirectory> directory_;  // has the member's name
+  ZipMember member_;
+};
+
+// "a/b.npy" as the names above it and its own; nothing where a part is no name.
+std::optional<std::vector<std::string>> split_path(std::string_view path) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") {
+      return std::nullopt;
+    }
+    parts.emplace_back(part);
+    if (slash == std::string_view::npos) {
+      return parts;
+    }
+    path.remove_prefix(slash + 1);
+  }
+}
+
+class NpzReader {
+ public:
+  NpzReader(const SourcePtr& source, OpenContext& context)
+      : source_(source),
+        context_(context),
+        directory_(std::make_shared<const ZipDirectory>(*source)),
+        guards_(std::make_shared<MemberTable>(source)) {}
+
+  StorePtr read() {
+    for (std::uint64_t i = 0; i < directory_->size(); ++i) {
+      const ZipMember member = (*directory_)[i];
+      if (member.name.ends_with('/')) {
+        continue;
+      }
+      if (directory_->replaced(i)) {
+        warn_of(member, "a later member has its name");
+      } else {
+        read_member(member);
+      }
+    }
+    store_->sources = {source_};
+    return store_;
+  }
+
+ private:
+  // More is decoded piece by piece, between access points that one pass at mount notes.
+  static constexpr std::uint64_t kMostWholeNbytes = std::uint64_t{64} << 20;
+
+  void warn_of(const ZipMember& member, const std::string& why) const {
+    context_.warn(fmt::format("{}: member {} is left out: {}", printable(source_->name()),
+                              printable(member.name), why));
+  }
+
+  void read_member(const ZipMember& member) {
+    const auto path = split_path(member.name);
+    if (!path) {
+      warn_of(member, "its path is absolute or has an empty, '.' or '..' part");
+      return;
+    }
+    if (!member.name.ends_with(kSuffix) || path->back().size() == kSuffix.size()) {
+      warn_of(member, "it is no .npy file");
+      return;
+    }
+    try {
+      StoredArray array;
+      array.name = path->back().substr(0, path->back().size() - kSuffix.size());
+      array.sources = {source_};
+      array.parts.emplace_back(open_member(member));
+      group_for(*path).arrays.push_back(std::move(array));
+    } catch (const Error& error) {
+      const bool damaged = error.kind() == ErrorKind::kCorrupt;
+      if (error.kind() != ErrorKind::kUnsupported && !(damaged && context_.permissive)) {
+        throw;
+      }
+      warn_of(member, error.what());
+    }
+  }
+
+  Group& group_for(const std::vector<std::string>& path) {
+    Group* group = &store_->root;
+    for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+      const auto found = std::find_if(group->groups.begin(), group->groups.end(),
+                                      [&](const Group& inner) { return inner.name == path[i]; });
+      if (found != group->groups.end()) {
+        group = &*found;
+      } else {
+        group = &group->groups.emplace_back();
+        group->name = path[i];
+      }
+    }
+    return *group;
+  }
+
+  StoredNpy open_member(const ZipMember& member) {
+    if (!member.readable()) {
+      throw Error(ErrorKind::kUnsupported,
+                  member.encrypted ? "it is encrypted"
+                                   : fmt::format("it is compressed by method {}, expected 0 "
+                                                 "(stored) or 8 (deflated)",
+                                                 member.method));
+    }
+    require_plausible(*source_, member);
+    const std::uint64_t offset = zip_data_offset(*source_, member);
+    if (member.method == ZipMember::kStored) {
+      StoredNpy npy = read_stored_npy(source_, offset, member.nbytes);
+      npy.guarded_by = guards_;
+      npy.record = guards_->add(offset, member);
+      return npy;
+    }
+    StoredNpy npy = read_stored_npy(inflate(member, offset), 0, member.nbytes);
+    npy.storage = "deflated";
+    return npy;
+  }
+
+  // The preamble is read from it at once: a damaged member is found when the archive is opened.
+  SourcePtr inflate(const ZipMember& member, std::uint64_t offset) {
+    auto part = std::make_shared<PartSource>(
+        source_, fmt::format("{} ({})", source_->name(), printable(member.name)), offset,
+        member.stored_nbytes);
+    if (member.nbytes <= kMostWholeNbytes) {
+      return std::make_shared<CachedSource>(
+          std::move(part), member.nbytes, std::max<std::uint64_t>(member.nbytes, 1),
+          std::make_unique<WholeMember>(source_, directory_, member), *context_.cache);
+    }
+    return open_deflated(std::move(part), member.nbytes, member.crc32, *context_.cache, {});
+  }
+
+  SourcePtr source_;
+  OpenContext& context_;
+  std::shared_ptr<const ZipDirectory> directory_;
+  std::shared_ptr<MemberTable> guards_;
+  std::shared_ptr<Store> store_ = std::make_shared<Store>();
+};
+
+}  // namespace
+
+bool is_npz(const ByteSource& source) {
+  std::vector<std::byte> head(std::min<std::uint64_t>(source.nbytes(), 4));
+  source.read_at(0, head);
+  if (!is_zip(head)) {
+    return false;
+  }
+  try {
+    const ZipDirectory directory(source);
+    std::uint64_t arrays = 0;
+    std::uint64_t files = 0;
+    for (std::uint64_t i = 0; i < directory.size(); ++i) {
+      const std::string_view name = directory[i].name;
+      files += !name.ends_with('/');
+      arrays += name.ends_with(kSuffix);
+    }
+    return 2 * arrays > files;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+StorePtr open_npz(const SourcePtr& source, OpenContext& context) {
+  return NpzReader(source, context).read();
+}
+
+}  // namespace npyfs

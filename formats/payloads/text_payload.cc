@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text and decimal numbers as array items. Every payload is read when the column is made: the width
+// of text is that of the longest.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "formats/bytes/utf8.h"
+#include "formats/extents.h"
+#include "formats/payloads/inspected_column.h"
+#include "formats/payloads/payload.h"
+
+namespace npyfs {
+
+namespace {
+
+// numpy's itemsize is a positive int32.
+constexpr std::uint64_t kMostCodePoints = INT32_MAX / 4;
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+class TextColumn : public Column {
+ public:
+  TextColumn(std::shared_ptr<const ByteColumn> bytes, const RecordTable& table)
+      : bytes_(std::move(bytes)) {
+    std::uint64_t longest = 1;
+    std::vector<std::byte> text;
+    for (std::uint64_t record = 0; record < bytes_->size(); ++record) {
+      if (bytes_->damage(record) != nullptr) {
+        continue;
+      }
+      const std::uint64_t nbytes = stored_nbytes(*bytes_, record);
+      if (nbytes <= longest) {
+        continue;  // as many code points at most
+      }
+      text.resize(nbytes);
+      read_stored(*bytes_, record, 0, text);
+      const std::uint64_t length = utf8_length(as_text(text));
+      if (length > kMostCodePoints) {
+        throw file_error(ErrorKind::kUnsupported, table.sources().front()->name(),
+                         fmt::format("the text of {} has {} characters, numpy takes {} at most",
+                                     record_name(table, record), length, kMostCodePoints));
+      }
+      longest = std::max(longest, length);
+    }
+    dtype_ = DType::simple(fmt::format("<U{}", longest));
+  }
+
+  std::uint64_t size() const override { return bytes_->size(); }
+  // A record without the field has an empty text.
+  void inspect(std::uint64_t record, Item& item) const override {
+    item.damage = bytes_->damage(record);
+    item.present = true;
+    item.dtype = dtype_;
+    item.shape.clear();
+  }
+  bool decoded(std::uint64_t /*record*/) const override { return true; }
+  void plan(std::uint64_t /*record*/, ByteRange /*range*/, Plan& /*plan*/) const override {}
+
+  void decode(std::uint64_t record, std::span<std::byte> out,
+              DecodeContext& context) const override {
+    const Guard guard = bytes_->guard(record);
+    if (guard.table != nullptr) {
+      context.require_intact(*guard.table, guard.first);
+    }
+    std::vector<std::byte> text(stored_nbytes(*bytes_, record));
+    read_stored(*bytes_, record, 0, text);
+    write_utf32(as_text(text), out);
+  }
+
+ private:
+  std::shared_ptr<const ByteColumn> bytes_;
+  DType dtype_;
+};
+
+// As Python's int() reads it: blanks around it, a sign, `_` between digits. Nothing for anything
+// else, and for what int64 does not hold.
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\n\v\f\r";
+  const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  text = text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') {
+    text.remove_prefix(1);
+  }
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto is_digit = [&](std::size_t at) {
+      return at < text.size() && text[at] >= '0' && text[at] <= '9';
+    };
+    if (text[i] != '_') {
+      digits += text[i];
+    } else if (i == 0 || !is_digit(i - 1) || !is_digit(i + 1)) {
+      return std::nullopt;
+    }
+  }
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+// 8 bytes a record, in memory.
+class IntegerColumn : public InspectedColumn {
+ public:
+  explicit IntegerColumn(std::shared_ptr<const ByteColumn> bytes)
+      : InspectedColumn(std::move(bytes)), values_(size()) {}
+
+  void look(const RecordTable& table) { look_at_all(table, 64); }
+
+  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
+    plan.add_memory(reinterpret_cast<const std::byte*>(&values_[record]) + range.begin,
+                    range.nbytes(), bytes().guard(record));
+  }
+
+ protected:
+  void look_at(std::uint64_t record, PayloadBytes& payload) override {
+    // The longest int64 with a sign, and blanks: more is something else.
+    constexpr std::size_t kMostNbytes = 256;
+    const auto value = payload.nbytes() <= kMostNbytes
+                           ? parse_integer(as_text(payload.at(0, payload.nbytes())))
+                           : std::nullopt;
+    if (!value) {
+      const std::string head(as_text(payload.at_most(0, 32)));
+      throw Error(ErrorKind::kUnsupported,
+                  payload
+                      .fault(0, fmt::format("the payload is '{}', expected an integer of 64 bits",
+                                            printable(head)))
+                      .what());
+    }
+    values_[record] = *value;
+  }
+  bool alike(std::uint64_t /*a*/, std::uint64_t /*b*/) const override { return true; }
+  bool one_array(std::uint64_t /*a*/, std::uint64_t /*b*/) const override { return true; }
+  void describe(std::uint64_t /*record*/, Item& item) const override {
+    item.dtype = dtype_;
+    item.shape.clear();
+  }
+
+ private:
+  std::vector<std::int64_t> values_;
+  DType dtype_ = DType::simple("<i8");
+};
+
+}  // namespace
+
+std::shared_ptr<const Column> make_text_column(std::shared_ptr<const ByteColumn> bytes,
+                                               const RecordTable& table) {
+  return std::make_shared<TextColumn>(std::move(bytes), table);
+}
+
+std::shared_ptr<const Column> make_integer_column(std::shared_ptr<const ByteColumn> bytes,
+                                                  const RecordTable& table) {
+  auto column = std::make_shared<IntegerColumn>(std::move(bytes));
+  column->look(table);
+  return column;
+}
+
+}  // namespace npyfs

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/zarr/array_grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "formats/bytes/byte_range.h"
+#include "formats/bytes/error.h"
+#include "formats/zarr/box.h"
+
+namespace npyfs {
+
+namespace {
+
+// Above this an index is not decoded before the shard is known to be large enough for it.
+constexpr std::uint64_t kSmallIndexNbytes = std::uint64_t{1} << 20;
+
+Shape grid_of(const Shape& shape, const Shape& chunk_shape) {
+  Shape grid;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const std::uint64_t length = chunk_shape[axis];
+    grid.push_back(shape[axis] / length + (shape[axis] % length != 0 ? 1 : 0));
+  }
+  return grid;
+}
+
+std::string storage_of(const ArrayParts& parts) {
+  const Pipeline& pipeline = parts.pipeline;
+  if (pipeline.is_plain()) {
+    return "mapped";
+  }
+  const std::string codecs = pipeline.chain.text();
+  return fmt::format("{} chunks of {}{}", codecs.empty() ? "plain" : codecs,
+                     fmt::join(pipeline.chunk_shape, "x"), pipeline.shard ? " in shards" : "");
+}
+
+// What every kind of grid has: the stored chunks and how one is decoded.
+class ZarrGrid : public ChunkGrid {
+ public:
+  const std::shared_ptr<const ArrayValues>& shared_values() const { return values_; }
+
+ protected:
+  ZarrGrid(ArrayParts parts, bool clipped)
+      : ChunkGrid({parts.dtype, parts.shape, parts.pipeline.chunk_shape, clipped}, parts.fill,
+                  storage_of(parts)),
+        pipeline_(std::move(parts.pipeline)),
+        whole_nbytes_(*element_count(pipeline_.chunk_shape) * parts.dtype.itemsize) {
+    ArrayValues::Parts values;
+    values.store = std::move(parts.store);
+    values.prefix = std::move(parts.prefix);
+    values.keys = parts.keys;
+    values.grid_shape = grid_of(parts.shape, parts.stored_shape);
+    values.metadata = std::move(parts.metadata);
+    values.chunk_nbytes = pipeline_.is_plain() ? whole_nbytes_ : 0;
+    values.fill = std::move(parts.fill);
+    values_ = std::make_shared<const ArrayValues>(std::move(values));
+  }
+
+  // Decodes `stored` into `out`, which lacks what hangs over the array's end.
+  void decode_stored(std::uint64_t chunk, std::span<const std::byte> stored,
+                     std::span<std::byte> out) const {
+    if (out.size() == whole_nbytes_) {
+      pipeline_.chain.decode(stored, out);
+      return;
+    }
+    Buffer whole(whole_nbytes_);
+    pipeline_.chain.decode(stored, whole.bytes());
+    const Shape left = stored_shape(chunk);
+    const Shape begin(left.size());
+    copy_box({whole.bytes().data(), chunk_shape()}, begin, {out.data(), left}, begin, left,
+             dtype().itemsize);
+  }
+
+  const Pipeline& pipeline() const { return pipeline_; }
+  const ArrayValues& values() const { return *values_; }
+  std::uint64_t whole_nbytes() const { return whole_nbytes_; }
+
+ private:
+  Pipeline pipeline_;
+  std::uint64_t whole_nbytes_;  // of a chunk with what hangs over
+  std::shared_ptr<const ArrayValues> values_;
+};
+
+// Chunks whose bytes are the elements.
+class PlainGrid : public ZarrGrid {
+ public:
+  explicit PlainGrid(ArrayParts parts) : ZarrGrid(std::move(parts), false) {
+    const auto total = checked_mul(chunk_count(), whole_nbytes());
+    if (!total || *total > INT64_MAX) {
+      throw Error(ErrorKind::kTooLarge, "the chunks of the array exceed 2^63 bytes");
+    }
+    map_members();
+  }
+
+  ChunkPlace locate(std::uint64_t chunk) const override {
+    ChunkPlace place;
+    if (!all_mapped_) {
+      place.kind = ChunkPlace::Kind::kMapped;
+      place.extent = {&values(), chunk * whole_nbytes(), whole_nbytes()};
+      return place;
+    }
+    const auto found = std::lower_bound(
+        mapped_.begin(), mapped_.end(), chunk,
+        [](const Member& member, std::uint64_t number) { return member.chunk < number; });
+    if (found != mapped_.end() && found->chunk == chunk) {
+      place.kind = ChunkPlace::Kind::kMapped;
+      place.extent = found->mapped.extent;
+      place.guard = found->mapped.guard;
+    }
+    return place;
+  }
+
+  void decode(std::uint64_t /*chunk*/, std::span<std::byte> /*out*/,
+              DecodeContext& /*context*/) const override {
+    throw std::logic_error("a plain chunk was to be decoded");
+  }
+
+ private:
+  struct Member {
+    std::uint64_t chunk;
+    KeyStore::Mapped mapped;
+  };
+
+  // In an archive whose members are stored as they are, chunks are mapped where they lie.
+  void map_members() {
+    const auto chunks = values().chunks();
+    if (!chunks) {
+      return;
+    }
+    for (const std::uint64_t chunk : *chunks) {
+      const auto mapped = values().store().map(values().key(chunk));
+      if (!mapped || mapped->extent.nbytes != whole_nbytes()) {
+        return;  // read by key, which finds out what is wrong with it
+      }
+      mapped_.push_back({chunk, *mapped});
+    }
+    all_mapped_ = true;
+  }
+
+  std::vector<Member> mapped_;  // by number
+  bool all_mapped_ = false;     // those not in it were never written
+};
+
+// Chunks that codecs made.
+class CodedGrid : public ZarrGrid {
+ public:
+  explicit CodedGrid(ArrayParts parts)
+      : ZarrGrid(std::move(parts), true),
+        most_stored_nbytes_(pipeline().chain.most_stored_nbytes(whole_nbytes())) {}
+
+  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
+    ChunkPlace place;
+    place.kind = ChunkPlace::Kind::kDecoded;
+    return place;
+  }
+
+  void decode(std::uint64_t chunk, std::span<std::byte> out,
+              DecodeContext& /*context*/) const override {
+    const auto stored = values().read_chunk(chunk, most_stored_nbytes_);
+    if (!stored) {
+      fill_elements(out, fill_value());
+      return;
+    }
+    values().name_damage(chunk, [&] { decode_stored(chunk, stored->bytes(), out); });
+  }
+
+ private:
+  std::uint64_t most_stored_nbytes_;
+};
+
+// The indices of an array's shards, each decoded once and held by the cache.
+class ShardIndices : public ChunkSource {
+ public:
+  ShardIndices(const ShardLayout& layout, const ArrayValues& values)
+      : layout_(layout), values_(values) {}
+
+  std::uint64_t chunk_nbytes(std::uint64_t /*shard*/) const override {
+    return layout_.index_nbytes();
+  }
+
+  void decode(std::uint64_t shard, std::span<std::byte> out,
+              DecodeContext& /*context*/) const override {
+    const auto value = values_.open_chunk(shard);
+    if (!value) {
+      // As if every inner chunk were marked as never written.
+      std::fill(out.begin(), out.end(), std::byte{0xff});
+      return;
+    }
+    std::uint64_t at = 0;
+    values_.name_damage(shard, [&] { at = index_offset(layout_, value->nbytes()); });
+    Buffer stored(layout_.stored_index_nbytes);
+    value->read(at, stored.bytes());
+    values_.name_damage(shard, [&] { layout_.index_codecs.decode(stored.bytes(), out); });
+  }
+
+ private:
+  const ShardLayout& layout_;
+  const ArrayValues& values_;
+};
+
+// Inner chunks of shards, each read by itself.
+class ShardedGrid : public ZarrGrid {
+ public:
+  ShardedGrid(ArrayParts parts, ChunkCache& cache)
+      : ZarrGrid(std::move(parts), true),
+        cache_(cache),
+        indices_(*pipeline().shard, values()),
+        most_stored_nbytes_(pipeline().chain.most_stored_nbytes(whole_nbytes())) {
+    const ShardLayout& layout = *pipeline().shard;
+    per_shard_.resize(shape().size());
+    for (std::size_t axis = 0; axis < per_shard_.size(); ++axis) {
+      per_shard_[pipeline().shard_order[axis]] = layout.grid_shape[axis];
+    }
+    for (std::size_t axis = 0; axis < per_shard_.size(); ++axis) {
+      shard_grid_.push_back((grid_shape()[axis] + per_shard_[axis] - 1) / per_shard_[axis]);
+    }
+  }
+
+  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
+    ChunkPlace place;
+    place.kind = ChunkPlace::Kind::kDecoded;
+    return place;
+  }
+
+  void decode(std::uint64_t chunk, std::span<std::byte> out,
+              DecodeContext& /*context*/) const override {
+    const auto [shard, inner] = place_of(chunk);
+    const auto value = values().open_chunk(shard);
+    if (!value) {
+      fill_elements(out, fill_value());
+      return;
+    }
+    const ShardLayout& layout = *pipeline().shard;
+    if (layout.index_nbytes() > kSmallIndexNbytes) {
+      values().name_damage(shard, [&] { index_offset(layout, value->nbytes()); });
+    }
+    const auto index = cache_.get(indices_, shard);
+    index->require_good({inner * 16, inner * 16 + 16});
+    std::optional<InnerPlace> place;
+    values().name_damage(shard, [&] { place = find(index->bytes, inner, value->nbytes()); });
+    if (!place) {
+      fill_elements(out, fill_value());
+      return;
+    }
+    Buffer stored(place->nbytes);
+    value->read(place->offset, stored.bytes());
+    values().name_damage(shard, [&] { decode_stored(chunk, stored.bytes(), out); });
+  }
+
+ private:
+  struct Place {
+    std::uint64_t shard;
+    std::uint64_t inner;  // its number in the shard's index
+  };
+
+  std::optional<InnerPlace> find(std::span<const std::byte> index, std::uint64_t inner,
+                                 std::uint64_t shard_nbytes) const {
+    const auto place = find_inner(index, inner, shard_nbytes);
+    if (place && place->nbytes > most_stored_nbytes_) {
+      throw Error(ErrorKind::kCorrupt,
+                  fmt::format("inner chunk {} has {} bytes, expected at most {}", inner,
+                              place->nbytes, most_stored_nbytes_));
+    }
+    return place;
+  }
+
+  Place place_of(std::uint64_t chunk) const {
+    Shape at(shape().size());
+    for (std::size_t axis = at.size(); axis-- > 0;) {
+      at[axis] = chunk % grid_shape()[axis];
+      chunk /= grid_shape()[axis];
+    }
+    Place place{0, 0};
+    for (std::size_t axis = 0; axis < at.size(); ++axis) {
+      place.shard = place.shard * shard_grid_[axis] + at[axis] / per_shard_[axis];
+      const std::size_t stored_axis = pipeline().shard_order[axis];
+      place.inner =
+          place.inner * per_shard_[stored_axis] + at[stored_axis] % per_shard_[stored_axis];
+    }
+    return place;
+  }
+
+  ChunkCache& cache_;
+  ShardIndices indices_;
+  std::uint64_t most_stored_nbytes_;
+  Shape per_shard_;   // inner chunks of a shard along each axis of the array
+  Shape shard_grid_;  // shards of the array
+};
+
+}  // namespace
+
+namespace {
+
+std::shared_ptr<const ZarrGrid> make_grid(ArrayParts parts, ChunkCache& cache) {
+  if (parts.pipeline.is_plain()) {
+    return std::make_shared<PlainGrid>(std::move(parts));
+  }
+  const Shape& shape = parts.pipeline.chunk_shape;
+  const auto count = element_count(shape);
+  const auto nbytes = count ? checked_mul(*count, parts.dtype.itemsize) : std::nullopt;
+  if (!nbytes || *nbytes > kMostDecodedNbytes) {
+    throw Error(ErrorKind::kTooLarge,
+                fmt::format("a chunk of {} {} is larger than the {} bytes that npyfs decodes",
+                            parts.dtype.text(), shape_text(shape), kMostDecodedNbytes));
+  }
+  if (parts.pipeline.shard) {
+    return std::make_shared<ShardedGrid>(std::move(parts), cache);
+  }
+  return std::make_shared<CodedGrid>(std::move(parts));
+}
+
+}  // namespace
+
+ArrayGrid make_array_grid(ArrayParts parts, ChunkCache& cache) {
+  const auto grid = make_grid(std::move(parts), cache);
+  return {grid, grid->shared_values()};
+}
+
+}  // namespace npyfs

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/zarr/array_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "formats/bytes/byte_range.h"
+#include "formats/bytes/error.h"
+#include "formats/zarr/box.h"
+
+namespace npyfs {
+
+namespace {
+
+std::uint64_t total_nbytes(const ArrayValues::Parts& parts) {
+  const auto count = element_count(parts.grid_shape);
+  const auto nbytes = count ? checked_mul(*count, parts.chunk_nbytes) : std::nullopt;
+  return nbytes.value_or(0);
+}
+
+}  // namespace
+
+ArrayValues::ArrayValues(Parts parts)
+    : ByteSource(parts.store->name_of(parts.prefix), total_nbytes(parts),
+                 parts.metadata->mtime_ns()),
+      parts_(std::move(parts)) {}
+
+std::string ArrayValues::key(std::uint64_t chunk) const {
+  const std::string key = parts_.keys.key(chunk, parts_.grid_shape);
+  return parts_.prefix.empty() ? key : parts_.prefix + "/" + key;
+}
+
+std::optional<std::vector<std::uint64_t>> ArrayValues::chunks() const {
+  const auto keys = parts_.store->keys_below(parts_.prefix);
+  if (!keys) {
+    return std::nullopt;
+  }
+  std::vector<std::uint64_t> chunks;
+  for (const std::string& key : *keys) {
+    if (const auto chunk = parts_.keys.number(key, parts_.grid_shape)) {
+      chunks.push_back(*chunk);
+    }
+  }
+  std::sort(chunks.begin(), chunks.end());
+  return chunks;
+}
+
+void ArrayValues::noting_change(const std::function<void()>& access) const {
+  try {
+    access();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kChanged) {
+      changed_.set();
+    }
+    throw;
+  }
+}
+
+void ArrayValues::Value::read(std::uint64_t offset, std::span<std::byte> out) const {
+  values_.noting_change([&] { stored_->read(offset, out); });
+}
+
+std::optional<ArrayValues::Value> ArrayValues::open_chunk(std::uint64_t chunk) const {
+  note_read();
+  const std::string name = key(chunk);
+  std::unique_ptr<StoredValue> stored;
+  try {
+    stored = parts_.store->open(name);
+  } catch (const Error& error) {
+    // A folder, a device: it stands where the chunk should.
+    if (error.kind() == ErrorKind::kUnsupported) {
+      throw Error(ErrorKind::kCorrupt, error.what());
+    }
+    throw;
+  }
+  if (stored == nullptr) {
+    noting_change([&] { parts_.store->require_complete(name); });
+    return std::nullopt;
+  }
+  return Value(std::move(stored), *this);
+}
+
+std::optional<Buffer> ArrayValues::read_chunk(std::uint64_t chunk,
+                                              std::uint64_t most_nbytes) const {
+  const auto value = open_chunk(chunk);
+  if (!value) {
+    return std::nullopt;
+  }
+  if (value->nbytes() > most_nbytes) {
+    throw file_error(ErrorKind::kCorrupt, name_of(chunk),
+                     fmt::format("the chunk has {} bytes, expected at most {}; it is damaged or "
+                                 "the metadata is of another array",
+                                 value->nbytes(), most_nbytes));
+  }
+  Buffer bytes(value->nbytes());
+  value->read(0, bytes.bytes());
+  return bytes;
+}
+
+void ArrayValues::name_damage(std::uint64_t chunk, const std::function<void()>& decode) const {
+  try {
+    decode();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kCorrupt) {
+      throw;
+    }
+    throw file_error(ErrorKind::kCorrupt, name_of(chunk), error.what());
+  }
+}
+
+void ArrayValues::check_unchanged() const {
+  if (changed_.is_set()) {
+    throw file_error(ErrorKind::kChanged, name(),
+                     "a chunk has changed since it was mounted; unmount and mount again");
+  }
+  parts_.metadata->check_unchanged();
+}
+
+bool ArrayValues::changed() const { return changed_.is_set() || parts_.metadata->changed(); }
+
+void ArrayValues::do_read(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const std::uint64_t chunk = offset / parts_.chunk_nbytes;
+    const std::uint64_t within = offset % parts_.chunk_nbytes;
+    const std::uint64_t n = std::min<std::uint64_t>(out.size(), parts_.chunk_nbytes - within);
+    read_plain(chunk, within, out.first(n));
+    offset += n;
+    out = out.subspan(n);
+  }
+}
+
+void ArrayValues::read_plain(std::uint64_t chunk, std::uint64_t within,
+                             std::span<std::byte> out) const {
+  const auto value = open_chunk(chunk);
+  if (!value) {
+    // `within` need not be at an element's beginning.
+    std::vector<std::byte> pattern(parts_.fill);
+    std::rotate(pattern.begin(),
+                pattern.begin() + static_cast<std::ptrdiff_t>(within % pattern.size()),
+                pattern.end());
+    fill_elements(out, pattern);
+    return;
+  }
+  if (value->nbytes() != parts_.chunk_nbytes) {
+    throw file_error(ErrorKind::kCorrupt, name_of(chunk),
+                     fmt::format("the chunk has {} bytes, expected {}; it is damaged or the "
+                                 "metadata is of another array",
+                                 value->nbytes(), parts_.chunk_nbytes));
+  }
+  value->read(within, out);
+}
+
+}  // namespace npyfs

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rectangular parts of dense arrays.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "formats/bytes/dtype.h"
+
+namespace npyfs {
+
+// A dense array in C order.
+template <typename Byte>
+struct Dense {
+  Byte* bytes;
+  const Shape& shape;
+};
+
+// Copies the `extent` elements of `element_nbytes` that begin at `from_begin` of `from` to those
+// that begin at `to_begin` of `to`. Both lie within their arrays.
+void copy_box(Dense<const std::byte> from, const Shape& from_begin, Dense<std::byte> to,
+              const Shape& to_begin, const Shape& extent, std::uint64_t element_nbytes);
+
+// Fills `out` with `element` over and over.
+void fill_elements(std::span<std::byte> out, std::span<const std::byte> element);
+
+// Goes on to the next place within `extent`, in C order; false behind the last, when `place` is
+// all 0 again.
+bool advance(Shape& place, const Shape& extent);
+
+}  // namespace npyfs

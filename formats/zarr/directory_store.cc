@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A store may have more files than there is memory to remember: none is looked at before it is
+// read. So that old and new bytes never mix, a file that was written, replaced or moved here after
+// the store was opened counts as changed: the kernel notes that moment (ctime), and nobody else can
+// set it.
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+
+#include "formats/bytes/error.h"
+#include "formats/bytes/folder.h"
+#include "formats/bytes/regular_file.h"
+#include "formats/zarr/key_store.h"
+
+namespace npyfs {
+
+namespace {
+
+std::int64_t to_ns(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+Error changed_error(const std::string& name) {
+  return file_error(ErrorKind::kChanged, name,
+                    "it has changed since it was mounted; unmount and mount again");
+}
+
+class FileValue : public StoredValue {
+ public:
+  FileValue(RegularFile file, std::string name, std::int64_t opened_at_ns)
+      : file_(std::move(file)), name_(std::move(name)), opened_at_ns_(opened_at_ns) {}
+
+  std::uint64_t nbytes() const override { return file_.nbytes(); }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    const std::size_t n = file_.read(offset, out);
+    if (file_.changed_at_ns() > opened_at_ns_) {
+      throw changed_error(name_);
+    }
+    if (n < out.size()) {
+      throw corrupt_at(
+          name_, offset,
+          fmt::format("{} bytes are needed, {} are there; the file is cut short", out.size(), n));
+    }
+  }
+
+ private:
+  RegularFile file_;
+  std::string name_;
+  std::int64_t opened_at_ns_;
+};
+
+class DirectoryStore : public KeyStore {
+ public:
+  DirectoryStore(const std::string& path, bool confine)
+      : folder_(path, confine),
+        root_(absolute_root(folder_.path())),
+        confined_(confine),
+        opened_at_ns_(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count()) {}
+
+  std::string name_of(const std::string& key) const override { return folder_.path_of(key); }
+
+  std::unique_ptr<StoredValue> open(const std::string& key) const override {
+    if (confined_) {
+      folder_.require_allowed(key);
+    }
+    std::string name = name_of(key);
+    auto file = RegularFile::open(root_ + "/" + key, name);
+    if (!file) {
+      return nullptr;
+    }
+    return std::make_unique<FileValue>(*std::move(file), std::move(name), opened_at_ns_);
+  }
+
+  SourcePtr open_source(const std::string& key) const override {
+    try {
+      folder_.require_allowed(key);
+      return FileSource::open(root_ + "/" + key, name_of(key), FileSource::Descriptor::kOnDemand);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kNotFound) {
+        return nullptr;
+      }
+      throw;
+    }
+  }
+
+  std::vector<std::string> children(const std::string& prefix) const override {
+    std::vector<std::string> names;
+    for (const Folder::Entry& entry : folder_.list(prefix)) {
+      const std::string path = prefix.empty() ? entry.name : prefix + "/" + entry.name;
+      if (entry.kind == Folder::Entry::Kind::kDirectory && !folder_.goes_round(path)) {
+        names.push_back(entry.name);
+      }
+    }
+    return names;
+  }
+
+  bool is_folder(const std::string& prefix) const override {
+    struct stat status {};
+    return ::stat((root_ + "/" + prefix).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  }
+
+  void require_complete(const std::string& key) const override {
+    // The nearest directory that is there notes when something in it last came or went.
+    for (std::size_t slash = key.find_last_of('/');; slash = key.find_last_of('/', slash - 1)) {
+      const std::string folder =
+          slash == std::string::npos ? root_ : root_ + "/" + key.substr(0, slash);
+      struct stat status {};
+      if (::stat(folder.c_str(), &status) == 0) {
+        if (to_ns(status.st_mtim) > opened_at_ns_) {
+          throw changed_error(name_of(key));
+        }
+        return;
+      }
+      if (slash == std::string::npos || slash == 0 || (errno != ENOENT && errno != ENOTDIR)) {
+        throw changed_error(name_of(key));
+      }
+    }
+  }
+
+ private:
+  // The daemon changes its working directory.
+  static std::string absolute_root(const std::string& path) {
+    char* const resolved = ::realpath(path.c_str(), nullptr);
+    if (resolved == nullptr) {
+      throw system_error(path, "open", errno);
+    }
+    std::string root(resolved);
+    std::free(resolved);
+    return root;
+  }
+
+  Folder folder_;
+  std::string root_;
+  bool confined_;
+  std::int64_t opened_at_ns_;
+};
+
+}  // namespace
+
+std::shared_ptr<const KeyStore> open_directory_store(const std::string& path, bool confine) {
+  return std::make_shared<DirectoryStore>(path, confine);
+}
+
+}  // namespace npyfs

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/zarr/hierarchy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/bytes/error.h"
+#include "formats/bytes/value_access.h"
+#include "formats/zarr/array_grid.h"
+#include "formats/zarr/metadata.h"
+#include "formats/zarr/objects.h"
+
+namespace npyfs {
+
+namespace {
+
+// Deeper than any store nests.
+constexpr int kMostDepth = 64;
+// Consolidated metadata of a large store has some thousand bytes for each array.
+constexpr std::uint64_t kMostDocumentNbytes = std::uint64_t{256} << 20;
+
+constexpr const char* kArrayV2 = ".zarray";
+constexpr const char* kGroupV2 = ".zgroup";
+constexpr const char* kAttributesV2 = ".zattrs";
+constexpr const char* kConsolidatedV2 = ".zmetadata";
+constexpr const char* kNodeV3 = "zarr.json";
+
+std::string join(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : prefix + "/" + name;
+}
+
+bool is_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find('\0') == std::string_view::npos && name.find('\\') == std::string_view::npos;
+}
+
+bool is_path(std::string_view path) {
+  while (true) {
+    const std::size_t slash = path.find('/');
+    if (!is_name(path.substr(0, slash))) {
+      return false;
+    }
+    if (slash == std::string_view::npos) {
+      return true;
+    }
+    path.remove_prefix(slash + 1);
+  }
+}
+
+// A metadata document and what it was read from.
+struct Document {
+  Dict content;
+  SourcePtr source;
+};
+
+// The documents of a store: each under its own key, or else gathered in one at the root.
+class Documents {
+ public:
+  explicit Documents(const KeyStore& keys) : keys_(keys) {}
+
+  // Nothing where there is none. Throws kCorrupt, naming it, where it is no JSON object.
+  std::optional<Document> find(const std::string& key) const {
+    SourcePtr source = keys_.open_source(key);
+    if (source != nullptr) {
+      return Document{parse(key, read(key)), std::move(source)};
+    }
+    const auto found = gathered_.find(key);
+    if (found == gathered_.end()) {
+      return std::nullopt;
+    }
+    return Document{found->second.first, found->second.second};
+  }
+
+  // Adds what `metadata` has, whose keys begin behind "<prefix>/".
+  void gather(const std::string& prefix, const Dict& metadata, const std::string& suffix,
+              const SourcePtr& source) {
+    for (const auto& [path, value] : metadata) {
+      if (as_dict(&value) != nullptr && is_path(path)) {
+        gathered_.emplace(join(prefix, path) + suffix, std::pair(*as_dict(&value), source));
+      }
+    }
+  }
+
+  // As KeyStore::children, with those that are only gathered.
+  std::vector<std::string> children(const std::string& prefix) const {
+    std::vector<std::string> names;
+    if (prefix.empty() || keys_.is_folder(prefix)) {
+      names = keys_.children(prefix);
+    }
+    const std::string folder = prefix.empty() ? "" : prefix + "/";
+    for (auto at = gathered_.lower_bound(folder);
+         at != gathered_.end() && at->first.starts_with(folder); ++at) {
+      const std::size_t slash = at->first.find('/', folder.size());
+      if (slash != std::string::npos) {
+        names.push_back(at->first.substr(folder.size(), slash - folder.size()));
+      }
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+  }
+
+ private:
+  std::string read(const std::string& key) const {
+    const auto value = keys_.open(key);
+    if (value == nullptr || value->nbytes() > kMostDocumentNbytes) {
+      throw file_error(ErrorKind::kUnsupported, keys_.name_of(key),
+                       fmt::format("it has {} bytes, expected metadata of at most {}",
+                                   value == nullptr ? 0 : value->nbytes(), kMostDocumentNbytes));
+    }
+    std::string text(value->nbytes(), '\0');
+    value->read(0, std::as_writable_bytes(std::span(text)));
+    return text;
+  }
+
+  Dict parse(const std::string& key, const std::string& text) const {
+    try {
+      Value value = parse_json(text);
+      if (Dict* dict = std::get_if<Dict>(&value.v)) {
+        return std::move(*dict);
+      }
+    } catch (const Error& error) {
+      throw file_error(ErrorKind::kCorrupt, keys_.name_of(key), error.what());
+    }
+    throw file_error(ErrorKind::kCorrupt, keys_.name_of(key), "it is no JSON object, expected one");
+  }
+
+  const KeyStore& keys_;
+  std::map<std::string, std::pair<Dict, SourcePtr>> gathered_;
+};
+
+class HierarchyReader {
+ public:
+  HierarchyReader(std::shared_ptr<const KeyStore> keys, OpenContext& context)
+      : keys_(std::move(keys)), context_(context), documents_(*keys_) {}
+
+  StorePtr read() {
+    gather_v2();
+    Node root;
+    read_node("", "", 0, root);
+    if (!root.found) {
+      throw file_error(ErrorKind::kUnsupported, keys_->name_of(""),
+                       "no zarr metadata, expected zarr.json, .zgroup or .zarray; give the folder "
+                       "that holds it");
+    }
+    store_->root = std::move(root.group);
+    if (!root.arrays.empty()) {
+      // The store is this one array.
+      store_->root.attributes = std::move(root.arrays.front().attributes);
+      root.arrays.front().attributes.clear();
+      store_->root.arrays = std::move(root.arrays);
+    }
+    return store_;
+  }
+
+ private:
+  // What stands at one prefix: a group, or an array, which may be shown as several.
+  struct Node {
+    bool found = false;
+    Group group;
+    std::vector<StoredArray> arrays;
+  };
+
+  void gather_v2() {
+    const std::string key = kConsolidatedV2;
+    try {
+      const auto document = documents_.find(key);
+      const Dict* metadata =
+          document ? as_dict(find_value(document->content, "metadata")) : nullptr;
+      if (metadata != nullptr) {
+        store_->sources.push_back(document->source);
+        documents_.gather("", *metadata, "", document->source);
+      }
+    } catch (const Error& error) {
+      warn(error, "it is ignored");
+    }
+  }
+
+  void read_node(const std::string& prefix, const std::string& name, int depth, Node& node) {
+    try {
+      if (const auto document = documents_.find(join(prefix, kNodeV3))) {
+        read_v3(prefix, name, depth, *document, node);
+        return;
+      }
+      if (const auto document = documents_.find(join(prefix, kArrayV2))) {
+        node.found = true;
+        node.arrays = read_array(prefix, name, *document, 2, attributes_v2(prefix));
+        return;
+      }
+      bool is_group = false;
+      if (const auto document = documents_.find(join(prefix, kGroupV2))) {
+        store_->sources.push_back(document->source);
+        is_group = true;
+      }
+      node.group.attributes = attributes_v2(prefix);
+      read_group(prefix, name, depth, node);
+      node.found = is_group || !node.group.arrays.empty() || !node.group.groups.empty() ||
+                   (depth == 0 && !node.group.attributes.empty());
+    } catch (const Error& error) {
+      const bool is_fault = error.kind() == ErrorKind::kCorrupt ||
+                            error.kind() == ErrorKind::kUnsupported ||
+                            error.kind() == ErrorKind::kTooLarge;
+      if (prefix.empty() || !is_fault) {
+        throw;
+      }
+      warn(error, fmt::format("{} is left out", printable(prefix)));
+    }
+  }
+
+  void read_v3(const std::string& prefix, const std::string& name, int depth,
+               const Document& document, Node& node) {
+    const std::string* type = as_text(find_value(document.content, "node_type"));
+    const Dict* given = as_dict(find_value(document.content, "attributes"));
+    const Dict attributes = given == nullptr ? Dict() : *given;
+    if (type != nullptr && *type == "array") {
+      node.found = true;
+      node.arrays = read_array(prefix, name, document, 3, attributes);
+      return;
+    }
+    if (type == nullptr || *type != "group" ||
+        as_int64(find_value(document.content, "zarr_format")) != 3) {
+      throw file_error(ErrorKind::kUnsupported, keys_->name_of(join(prefix, kNodeV3)),
+                       "node_type and zarr_format are not those of a group or an array of "
+                       "version 3");
+    }
+    node.found = true;
+    node.group.attributes = attributes;
+    store_->sources.push_back(document.source);
+    const Dict* consolidated = as_dict(find_value(document.content, "consolidated_metadata"));
+    const Dict* metadata =
+        consolidated == nullptr ? nullptr : as_dict(find_value(*consolidated, "metadata"));
+    if (metadata != nullptr) {
+      documents_.gather(prefix, *metadata, std::string("/") + kNodeV3, document.source);
+    }
+    read_group(prefix, name, depth, node);
+  }
+
+  void read_group(const std::string& prefix, const std::string& name, int depth, Node& node) {
+    node.group.name = name;
+    if (depth == kMostDepth) {
+      throw file_error(ErrorKind::kUnsupported, keys_->name_of(prefix),
+                       fmt::format("groups are nested deeper than {}", kMostDepth));
+    }
+    for (const std::string& child : documents_.children(prefix)) {
+      Node inner;
+      read_node(join(prefix, child), child, depth + 1, inner);
+      if (!inner.found) {
+        continue;
+      }
+      if (inner.arrays.empty() && inner.group.name.empty()) {
+        continue;  // an array that was left out
+      }
+      if (inner.arrays.empty()) {
+        node.group.groups.push_back(std::move(inner.group));
+      }
+      std::move(inner.arrays.begin(), inner.arrays.end(), std::back_inserter(node.group.arrays));
+    }
+  }
+
+  // Damaged attributes hide nothing but themselves.
+  Dict attributes_v2(const std::string& prefix) {
+    try {
+      if (auto document = documents_.find(join(prefix, kAttributesV2))) {
+        store_->sources.push_back(document->source);
+        return std::move(document->content);
+      }
+    } catch (const Error& error) {
+      warn(error, "the attributes are left out");
+    }
+    return {};
+  }
+
+  std::vector<StoredArray> read_array(const std::string& prefix, const std::string& name,
+                                      const Document& document, int version,
+                                      const Dict& attributes) {
+    try {
+      ArrayMetadata metadata =
+          version == 2 ? read_metadata_v2(document.content) : read_metadata_v3(document.content);
+      settle_separator(prefix, metadata);
+      std::vector<StoredArray> arrays = open_array(prefix, name, metadata, document.source);
+      arrays.front().attributes = attributes;
+      return arrays;
+    } catch (const Error& error) {
+      // Name the document, unless the text names a file already.
+      const std::string file = keys_->name_of(join(prefix, version == 2 ? kArrayV2 : kNodeV3));
+      if (std::string_view(error.what()).starts_with(printable(keys_->name_of("")))) {
+        throw;
+      }
+      throw file_error(error.kind(), file, error.what());
+    }
+  }
+
+  // Stores once written by nested key mappings have '/' without saying so.
+  void settle_separator(const std::string& prefix, ArrayMetadata& metadata) const {
+    if (!metadata.separator_given && metadata.shape.size() > 1 &&
+        keys_->is_folder(join(prefix, "0"))) {
+      metadata.keys.separator = '/';
+    }
+  }
+
+  std::vector<StoredArray> open_array(const std::string& prefix, const std::string& name,
+                                      const ArrayMetadata& metadata, const SourcePtr& source) {
+    const MakeGrid make_grid = [&](const DType& dtype, const Element& element) {
+      ArrayParts parts;
+      parts.dtype = dtype;
+      parts.shape = metadata.shape;
+      parts.stored_shape = metadata.chunk_shape;
+      parts.fill = element.fill;
+      parts.pipeline = metadata.build(element);
+      parts.store = keys_;
+      parts.prefix = prefix;
+      parts.keys = metadata.keys;
+      parts.metadata = source;
+      return make_array_grid(std::move(parts), *context_.cache);
+    };
+    switch (metadata.type.objects) {
+      case ObjectKind::kText:
+        return {open_texts(name, metadata.text_fill, make_grid)};
+      case ObjectKind::kBytes:
+        return open_ragged(name, metadata.type.dtype, make_grid);
+      case ObjectKind::kNone:
+        break;
+    }
+    const DType& dtype = metadata.type.dtype;
+    const ArrayGrid grid =
+        make_grid(dtype, {dtype.itemsize, number_nbytes(dtype), nullptr, metadata.fill});
+    StoredArray array;
+    array.name = name;
+    array.parts = {grid.grid};
+    array.sources = {grid.source};
+    return {array};
+  }
+
+  void warn(const Error& error, const std::string& consequence) const {
+    context_.warn(fmt::format("{}; {}", error.what(), consequence));
+  }
+
+  std::shared_ptr<const KeyStore> keys_;
+  OpenContext& context_;
+  Documents documents_;
+  std::shared_ptr<Store> store_ = std::make_shared<Store>();
+};
+
+}  // namespace
+
+StorePtr open_hierarchy(std::shared_ptr<const KeyStore> keys, OpenContext& context) {
+  return HierarchyReader(std::move(keys), context).read();
+}
+
+}  // namespace npyfs

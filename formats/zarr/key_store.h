@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a zarr store keeps its values: files below a directory, or members of a zip archive.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/bytes/byte_source.h"
+#include "formats/format.h"
+
+namespace npyfs {
+
+// One value, open to be read. One thread.
+class StoredValue {
+ public:
+  virtual ~StoredValue() = default;
+  virtual std::uint64_t nbytes() const = 0;
+  // Fills `out` from `offset` on. Throws kCorrupt where that is not all there, kChanged where the
+  // value is no longer what it was when the store was opened, kIo.
+  virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+};
+
+// Immutable; any thread. Keys are "a/b/.zarray"; nothing in a key leads out of the store.
+class KeyStore {
+ public:
+  virtual ~KeyStore() = default;
+
+  // "<store>/<key>", for messages.
+  virtual std::string name_of(const std::string& key) const = 0;
+  // Null where there is none.
+  virtual std::unique_ptr<StoredValue> open(const std::string& key) const = 0;
+  // What the metadata `key` is read from, null where there is none: its mtime and its changes are
+  // those of what it describes.
+  virtual SourcePtr open_source(const std::string& key) const = 0;
+  // The names that stand next behind "<prefix>/" in keys with more behind them, sorted: groups and
+  // arrays, if they have metadata. "" is the root.
+  virtual std::vector<std::string> children(const std::string& prefix) const = 0;
+
+  // Whether there are keys below "<prefix>/".
+  virtual bool is_folder(const std::string& prefix) const = 0;
+
+  // Throws kChanged where the value of `key` may have come or gone since the store was opened:
+  // to be asked before the absence of a key is taken for a chunk that was never written.
+  virtual void require_complete(const std::string& key) const = 0;
+
+  // Where the bytes of `key` lie as they are, with what verifies them; nothing where they are
+  // packed, or in a file of their own.
+  struct Mapped {
+    Extent extent;
+    Guard guard;
+  };
+  virtual std::optional<Mapped> map(const std::string& /*key*/) const { return std::nullopt; }
+  // All keys below "<prefix>/" without it; nothing where it would take listing directories.
+  virtual std::optional<std::vector<std::string>> keys_below(const std::string& /*prefix*/) const {
+    return std::nullopt;
+  }
+};
+
+std::shared_ptr<const KeyStore> open_directory_store(const std::string& path, bool confine);
+
+// `archive` is a zip file. Keys begin behind the folder that all members may lie in.
+std::shared_ptr<const KeyStore> open_zip_store(SourcePtr archive, OpenContext& context);
+
+}  // namespace npyfs

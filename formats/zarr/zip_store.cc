@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A zip archive as a store. The directory is read when it is opened; of several members of one name
+// the last counts, as for every writer that replaces values by appending.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "formats/bytes/error.h"
+#include "formats/bytes/zip.h"
+#include "formats/zarr/key_store.h"
+
+namespace npyfs {
+
+namespace {
+
+// The members as records with the archive's checksums.
+class MemberTable : public RecordTable {
+ public:
+  MemberTable(SourcePtr archive, const ZipDirectory& directory)
+      : archive_(std::move(archive)), directory_(directory) {}
+
+  std::uint64_t size() const override { return directory_.size(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<StoredUnit>& stored() const override { return stored_; }
+  std::vector<SourcePtr> sources() const override { return {archive_}; }
+  std::optional<Checksum> checksum(std::uint64_t record) const override {
+    const ZipMember member = directory_[record];
+    Checksum checksum;
+    checksum.kind = Checksum::Kind::kCrc32;
+    checksum.payload = {archive_.get(), zip_data_offset(*archive_, member), member.nbytes};
+    checksum.stored = {archive_.get(), member.crc_offset, sizeof member.crc32};
+    return checksum;
+  }
+
+ private:
+  SourcePtr archive_;
+  const ZipDirectory& directory_;
+  std::vector<Field> fields_;
+  std::vector<StoredUnit> stored_;
+};
+
+// A member that is decoded and verified as a whole before any of it is handed out.
+class MemberValue : public StoredValue {
+ public:
+  MemberValue(const ByteSource& archive, const ZipMember& member)
+      : archive_(archive), member_(member) {}
+
+  std::uint64_t nbytes() const override { return member_.nbytes; }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (offset == 0 && out.size() == member_.nbytes) {
+      read_zip_member(archive_, member_, out);
+      return;
+    }
+    if (bytes_.size() != member_.nbytes) {
+      require_plausible(archive_, member_);
+      bytes_.resize(member_.nbytes);
+      read_zip_member(archive_, member_, bytes_);
+    }
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+  }
+
+ private:
+  const ByteSource& archive_;
+  ZipMember member_;
+  mutable std::vector<std::byte> bytes_;
+};
+
+// A stored member, of which parts are read without the rest. Nothing verifies a part.
+class PartValue : public StoredValue {
+ public:
+  PartValue(const ByteSource& archive, const ZipMember& member)
+      : archive_(archive), member_(member), begin_(zip_data_offset(archive, member)) {}
+
+  std::uint64_t nbytes() const override { return member_.nbytes; }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (offset == 0 && out.size() == member_.nbytes) {
+      read_zip_member(archive_, member_, out);
+    } else {
+      archive_.read_at(begin_ + offset, out);
+    }
+  }
+
+ private:
+  const ByteSource& archive_;
+  ZipMember member_;
+  std::uint64_t begin_;
+};
+
+// Whether a store can have a value of this name.
+bool is_key(std::string_view name) {
+  while (true) {
+    const std::size_t slash = name.find('/');
+    const std::string_view part = name.substr(0, slash);
+    if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string_view::npos ||
+        part.find('\\') != std::string_view::npos) {
+      return false;
+    }
+    if (slash == std::string_view::npos) {
+      return true;
+    }
+    name.remove_prefix(slash + 1);
+  }
+}
+
+bool is_metadata(std::string_view name) {
+  return name == ".zgroup" || name == ".zarray" || name == "zarr.json" || name == ".zmetadata";
+}
+
+class ZipStore : public KeyStore {
+ public:
+  ZipStore(SourcePtr archive, OpenContext& context)
+      : archive_(std::move(archive)), directory_(*archive_), table_(archive_, directory_) {
+    std::uint64_t refused = 0;
+    std::string_view first_refused;
+    for (std::uint64_t i = 0; i < directory_.size(); ++i) {
+      const std::string_view name = directory_[i].name;
+      if (name.ends_with('/')) {
+        continue;
+      }
+      if (!is_key(name)) {
+        first_refused = refused++ == 0 ? name : first_refused;
+        continue;
+      }
+      if (!directory_.replaced(i)) {
+        by_name_.push_back(static_cast<std::uint32_t>(i));
+      }
+    }
+    std::sort(by_name_.begin(), by_name_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return directory_[a].name < directory_[b].name;
+    });
+    if (refused > 0) {
+      context.warn(fmt::format(
+          "{}: member '{}'{} left out: its path is absolute or has an empty, '.' or '..' part",
+          printable(archive_->name()), printable(first_refused),
+          refused > 1 ? fmt::format(" and {} more are", refused - 1) : std::string(" is")));
+    }
+    drop_prefix();
+  }
+
+  std::string name_of(const std::string& key) const override {
+    return archive_->name() + "/" + prefix_ + key;
+  }
+
+  std::unique_ptr<StoredValue> open(const std::string& key) const override {
+    const auto index = find(key);
+    if (!index) {
+      return nullptr;
+    }
+    const ZipMember member = directory_[*index];
+    if (!member.readable()) {
+      throw file_error(ErrorKind::kUnsupported, name_of(key),
+                       fmt::format("compression method is {}{}, expected 0 or 8", member.method,
+                                   member.encrypted ? ", encrypted" : ""));
+    }
+    require_plausible(*archive_, member);
+    if (member.method == ZipMember::kStored) {
+      return std::make_unique<PartValue>(*archive_, member);
+    }
+    return std::make_unique<MemberValue>(*archive_, member);
+  }
+
+  SourcePtr open_source(const std::string& key) const override {
+    return find(key) ? archive_ : nullptr;
+  }
+
+  std::vector<std::string> children(const std::string& prefix) const override {
+    const std::string folder = prefix_ + (prefix.empty() ? "" : prefix + "/");
+    std::vector<std::string> names;
+    for (std::size_t at = first_from(folder); lies_in(at, folder);) {
+      const std::string_view rest = name_at(at).substr(folder.size());
+      const std::size_t slash = rest.find('/');
+      if (slash == std::string_view::npos) {
+        ++at;
+        continue;
+      }
+      names.emplace_back(rest.substr(0, slash));
+      // Behind everything in that folder: '0' comes after '/'.
+      at = first_from(folder + names.back() + "0");
+    }
+    std::sort(names.begin(), names.end());  // "a-b/" stands before "a/"
+    return names;
+  }
+
+  bool is_folder(const std::string& prefix) const override {
+    const std::string folder = prefix_ + prefix + "/";
+    return lies_in(first_from(folder), folder);
+  }
+
+  // The archive is one file, whose changes its source sees.
+  void require_complete(const std::string& /*key*/) const override {}
+
+  std::optional<Mapped> map(const std::string& key) const override {
+    const auto index = find(key);
+    if (!index) {
+      return std::nullopt;
+    }
+    const ZipMember member = directory_[*index];
+    if (!member.readable() || member.method != ZipMember::kStored) {
+      return std::nullopt;
+    }
+    return Mapped{{archive_.get(), zip_data_offset(*archive_, member), member.nbytes},
+                  {&table_, *index, 1}};
+  }
+
+  std::optional<std::vector<std::string>> keys_below(const std::string& prefix) const override {
+    const std::string folder = prefix_ + (prefix.empty() ? "" : prefix + "/");
+    std::vector<std::string> keys;
+    for (std::size_t at = first_from(folder); lies_in(at, folder); ++at) {
+      keys.emplace_back(name_at(at).substr(folder.size()));
+    }
+    return keys;
+  }
+
+ private:
+  std::optional<std::uint32_t> find(const std::string& key) const {
+    const std::string name = prefix_ + key;
+    const std::size_t at = first_from(name);
+    return at < by_name_.size() && name_at(at) == name ? std::optional(by_name_[at]) : std::nullopt;
+  }
+
+  std::string_view name_at(std::size_t at) const { return directory_[by_name_[at]].name; }
+
+  // The first member whose name is not before `name`.
+  std::size_t first_from(std::string_view name) const {
+    const auto found = std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                        [&](std::uint32_t member, std::string_view wanted) {
+                                          return directory_[member].name < wanted;
+                                        });
+    return static_cast<std::size_t>(found - by_name_.begin());
+  }
+
+  bool lies_in(std::size_t at, std::string_view folder) const {
+    return at < by_name_.size() && name_at(at).starts_with(folder);
+  }
+
+  // Many zip the folder rather than what is in it: the root is where metadata is nearest to the
+  // top.
+  void drop_prefix() {
+    std::size_t least = std::string_view::npos;
+    for (const std::uint32_t member : by_name_) {
+      const std::string_view name = directory_[member].name;
+      const std::size_t slash = name.find_last_of('/');
+      const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
+      const auto depth = static_cast<std::size_t>(std::count(name.begin(), name.end(), '/'));
+      if (is_metadata(name.substr(begin)) && depth < least) {
+        least = depth;
+        prefix_ = name.substr(0, begin);
+      }
+    }
+  }
+
+  SourcePtr archive_;
+  ZipDirectory directory_;
+  MemberTable table_;
+  std::vector<std::uint32_t> by_name_;  // members, of equal names the last alone
+  std::string prefix_;                  // of all keys: empty, or with its slash
+};
+
+}  // namespace
+
+std::shared_ptr<const KeyStore> open_zip_store(SourcePtr archive, OpenContext& context) {
+  return std::make_shared<ZipStore>(std::move(archive), context);
+}
+
+}  // namespace npyfs

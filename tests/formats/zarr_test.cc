@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// zarr: the parts of the decoder, and stores whose files are missing, cut, changed or hostile. That
+// real stores come out right is shown by tests/data/zarr.
+
+#include "formats/zarr/zarr.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "formats/arrays/chunked_array.h"
+#include "formats/bytes/value_access.h"
+#include "formats/store.h"
+#include "formats/zarr/box.h"
+#include "formats/zarr/chunk_keys.h"
+#include "formats/zarr/element_type.h"
+#include "formats/zarr/fill_value.h"
+#include "formats/zarr/transpose.h"
+#include "tests/cli/scratch_folder.h"
+#include "tests/support/read_plan.h"
+
+namespace npyfs {
+namespace {
+
+using testing::bytes_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::packed;
+using testing::read_array;
+using testing::text_of;
+
+std::uint32_t test_seed() {
+  const char* given = std::getenv("NPYFS_TEST_SEED");
+  return given != nullptr ? static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10))
+                          : std::random_device()();
+}
+
+// ---- parts
+
+TEST(ChunkKeys, AreThoseOfTheSpecification) {
+  const ChunkKeys v2{false, '.'};
+  const ChunkKeys v2_nested{false, '/'};
+  const ChunkKeys v3{true, '/'};
+  const ChunkKeys v3_flat{true, '.'};
+  EXPECT_EQ(v2.key(Shape{1, 0, 12}), "1.0.12");
+  EXPECT_EQ(v2_nested.key(Shape{1, 0, 12}), "1/0/12");
+  EXPECT_EQ(v3.key(Shape{1, 0, 12}), "c/1/0/12");
+  EXPECT_EQ(v3_flat.key(Shape{1, 0, 12}), "c.1.0.12");
+  EXPECT_EQ(v2.key(Shape{}), "0");
+  EXPECT_EQ(v3.key(Shape{}), "c");
+}
+
+TEST(ChunkKeys, AreReadAsTheyAreWritten) {
+  const Shape grid = {3, 4, 2};
+  for (const ChunkKeys keys :
+       {ChunkKeys{false, '.'}, ChunkKeys{false, '/'}, ChunkKeys{true, '/'}, ChunkKeys{true, '.'}}) {
+    for (std::uint64_t number = 0; number < 24; ++number) {
+      EXPECT_EQ(keys.number(keys.key(number, grid), grid), number);
+    }
+    EXPECT_EQ(keys.number(keys.key(0, {}), {}), 0U);
+  }
+  const ChunkKeys v2{false, '.'};
+  for (const char* key : {"", "0", "0.0", "3.0.0", "0.4.0", "0.0.0.0", "00.0.0", "0.0.00", "+0.0.0",
+                          "0/0/0", "c/0/0/0", ".zarray", "0.0.-1", "0.0.99999999999999999999"}) {
+    EXPECT_FALSE(v2.number(key, grid).has_value()) << key;
+  }
+}
+
+TEST(Transpose, EqualsThePlainestWay) {
+  std::mt19937 random(test_seed());
+  for (int round = 0; round < 200; ++round) {
+    Shape shape(1 + random() % 4);
+    std::vector<std::size_t> order(shape.size());
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      shape[axis] = 1 + random() % (shape.size() < 3 ? 80 : 6);
+      order[axis] = axis;
+    }
+    std::shuffle(order.begin(), order.end(), random);
+    const std::uint64_t itemsize = std::vector<std::uint64_t>{1, 2, 3, 4, 8, 16}[random() % 6];
+    const Shape stored = transposed(shape, order);
+    const std::uint64_t nbytes = *element_count(shape) * itemsize;
+    std::vector<std::byte> in(nbytes);
+    for (std::byte& byte : in) {
+      byte = static_cast<std::byte>(random());
+    }
+    std::vector<std::byte> expected(nbytes);
+    Shape place(shape.size());
+    std::uint64_t to = 0;
+    do {
+      std::uint64_t from = 0;
+      for (std::size_t axis = 0; axis < stored.size(); ++axis) {
+        from = from * stored[axis] + place[order[axis]];
+      }
+      std::copy_n(in.begin() + from * itemsize, itemsize, expected.begin() + to * itemsize);
+      ++to;
+    } while (advance(place, shape));
+    std::vector<std::byte> out(nbytes);
+    const CodecPtr codec = make_transpose(shape, order, itemsize);
+    ASSERT_EQ(codec->decode(in, out), nbytes);
+    ASSERT_TRUE(out == expected) << shape_text(shape);
+    ASSERT_EQ(codec->decode(in, std::span(out).first(nbytes - 1)), std::nullopt);
+  }
+}
+
+TEST(CopyBox, CopiesThatAndNothingElse) {
+  std::mt19937 random(test_seed());
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t rank = random() % 4;
+    Shape from_shape(rank), to_shape(rank), from_begin(rank), to_begin(rank), extent(rank);
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      from_shape[axis] = 1 + random() % 5;
+      to_shape[axis] = random() % 2 == 0 ? from_shape[axis] : 1 + random() % 5;
+      extent[axis] = random() % (std::min(from_shape[axis], to_shape[axis]) + 1);
+      from_begin[axis] = random() % (from_shape[axis] - extent[axis] + 1);
+      to_begin[axis] = random() % (to_shape[axis] - extent[axis] + 1);
+    }
+    std::vector<std::byte> from(*element_count(from_shape) * 2);
+    for (std::byte& byte : from) {
+      byte = static_cast<std::byte>(1 + random() % 255);
+    }
+    std::vector<std::byte> to(*element_count(to_shape) * 2);
+    copy_box({from.data(), from_shape}, from_begin, {to.data(), to_shape}, to_begin, extent, 2);
+    Shape place(rank);
+    std::uint64_t at = 0;
+    do {
+      bool inside = true;
+      std::uint64_t source = 0;
+      for (std::size_t axis = 0; axis < rank; ++axis) {
+        inside =
+            inside && place[axis] >= to_begin[axis] && place[axis] - to_begin[axis] < extent[axis];
+        source = source * from_shape[axis] + from_begin[axis] + place[axis] - to_begin[axis];
+      }
+      ASSERT_EQ(to[at * 2 + 1], inside ? from[source * 2 + 1] : std::byte{0});
+      ++at;
+    } while (advance(place, to_shape));
+  }
+}
+
+std::string fill_of(const char* json, const char* type) {
+  return text_of(read_fill_value(parse_json(json), DType::simple(type)));
+}
+
+TEST(FillValue, IsAnElement) {
+  using namespace std::string_literals;
+  EXPECT_EQ(fill_of("null", "<f4"), std::string(4, '\0'));
+  EXPECT_EQ(fill_of("-3", "<i2"), "\xfd\xff");
+  EXPECT_EQ(fill_of("-3", ">i4"), "\xff\xff\xff\xfd");
+  EXPECT_EQ(fill_of("3.0", "<i2"), "\x03\0"s);
+  EXPECT_EQ(fill_of("18446744073709551615", "<u8"), std::string(8, '\xff'));
+  EXPECT_EQ(fill_of("\"NaN\"", "<f4"), "\0\0\xc0\x7f"s);
+  EXPECT_EQ(fill_of("NaN", "<f4"), "\0\0\xc0\x7f"s);
+  EXPECT_EQ(fill_of("\"-Infinity\"", "<f2"), "\0\xfc"s);
+  EXPECT_EQ(fill_of("-0.0", ">f8"), "\x80\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(fill_of("\"0x7fc01234\"", "<f4"), "\x34\x12\xc0\x7f");
+  EXPECT_EQ(fill_of("[1.0, \"NaN\"]", "<c8"), "\0\0\x80\x3f\0\0\xc0\x7f"s);
+  EXPECT_EQ(fill_of("true", "|b1"), "\x01");
+  EXPECT_EQ(fill_of("\"YWI=\"", "|S3"), "ab\0"s);
+  EXPECT_EQ(fill_of("\"YWJj\"", "|V3"), "abc");
+  EXPECT_EQ(fill_of("\"\"", "|S3"), "\0\0\0"s);
+  EXPECT_EQ(fill_of("\"h\\u00e9\"", ">U2"), "\0\0\0h\0\0\0\xe9"s);
+  EXPECT_EQ(fill_of("-9223372036854775808", "<M8[s]"), "\0\0\0\0\0\0\0\x80"s);
+}
+
+TEST(FillValue, MustFitTheType) {
+  for (const auto& [json, type] : std::map<const char*, const char*>{{"256", "|u1"},
+                                                                     {"-1", "|u1"},
+                                                                     {"128", "|i1"},
+                                                                     {"1.5", "<i4"},
+                                                                     {"\"x\"", "<f4"},
+                                                                     {"\"0x7fc0\"", "<f4"},
+                                                                     {"[1]", "<c8"},
+                                                                     {"2", "|b1"},
+                                                                     {"\"abc\"", "<U2"},
+                                                                     {"\"YWI=\"", "|V3"},
+                                                                     {"\"YWJjZA==\"", "|S3"},
+                                                                     {"\"!\"", "|S3"},
+                                                                     {"{}", "<i8"}}) {
+    EXPECT_THAT(error_of(ErrorKind::kUnsupported, [&] { fill_of(json, type); }),
+                HasSubstr("fill_value is"));
+  }
+}
+
+TEST(ElementType, OfVersion2) {
+  const auto descr = [](const char* json) {
+    const Value value = parse_json(json);
+    return read_type_v2(&value).dtype.descr;
+  };
+  EXPECT_EQ(descr("\">f8\""), "'>f8'");
+  EXPECT_EQ(descr("\"<M8[25us]\""), "'<M8[25us]'");
+  EXPECT_EQ(descr(R"([["a","<i4"],["b'c",">f8"],["d","|b1",[2,3]]])"),
+            R"([('a', '<i4'), ("b'c", '>f8'), ('d', '|b1', (2, 3))])");
+  EXPECT_EQ(descr(R"([["in",[["u","|u1"],["v","<u2"]]]])"),
+            "[('in', [('u', '|u1'), ('v', '<u2')])]");
+  for (const char* json : {"\"<q9\"", "7", "[]", "[[\"a\"]]", "[[\"a\",\"<q9\"]]", "\"<U0\"",
+                           "null", R"([["a","<i4"],["a","<i4"]])", R"([["a","<i4",[-1]]])"}) {
+    const Value value = parse_json(json);
+    EXPECT_THROW(read_type_v2(&value), Error) << json;
+  }
+}
+
+TEST(ElementType, OfVersion3) {
+  const auto descr = [](const char* json) {
+    const Value value = parse_json(json);
+    return read_type_v3(&value).dtype.descr;
+  };
+  EXPECT_EQ(descr("\"complex128\""), "'<c16'");
+  EXPECT_EQ(descr("\"r24\""), "'|V3'");
+  EXPECT_EQ(descr(R"({"name":"numpy.timedelta64","configuration":{"unit":"s","scale_factor":10}})"),
+            "'<m8[10s]'");
+  EXPECT_EQ(descr(R"({"name":"fixed_length_utf32","configuration":{"length_bytes":20}})"), "'<U5'");
+  EXPECT_EQ(
+      descr(R"({"name":"struct","configuration":{"fields":[{"name":"a","data_type":"int8"}]}})"),
+      "[('a', '|i1')]");
+  for (const char* json : {"\"float13\"", "\"r7\"", "\"bfloat16\"", "{}", "3",
+                           R"({"name":"fixed_length_utf32","configuration":{"length_bytes":3}})",
+                           R"({"name":"structured","configuration":{"fields":[]}})"}) {
+    const Value value = parse_json(json);
+    EXPECT_THROW(read_type_v3(&value), Error) << json;
+  }
+}
+
+// ---- stores
+
+// Keeps what it has decoded, and counts.
+class Cache : public ChunkCache {
+ public:
+  std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override {
+    auto& block = blocks_[{&chunks, chunk}];
+    if (block == nullptr) {
+      ++decoded;
+      block = std::make_shared<const Block>(testing::decode_chunk(chunks, chunk));
+    }
+    return block;
+  }
+  int decoded = 0;
+
+ private:
+  std::map<std::pair<const ChunkSource*, std::uint64_t>, std::shared_ptr<const Block>> blocks_;
+};
+
+class ZarrStore : public ::testing::Test {
+ protected:
+  StorePtr open(const std::string& path = "s.zarr") {
+    warnings.clear();
+    OpenContext context;
+    context.cache = &cache;
+    context.warn = [&](const std::string& text) { warnings.push_back(text); };
+    Location location{path, std::filesystem::is_directory(path), nullptr};
+    if (!location.is_directory) {
+      location.source = FileSource::open(path, path);
+    }
+    return kZarr.open_store(location, context);
+  }
+
+  // `<i2` of `shape` in `chunks`, plain, fill value 7, but for what `members` says else.
+  void write_v2(const std::string& members, const std::string& name = "x") {
+    folder.write("s.zarr/.zgroup", R"({"zarr_format":2})");
+    folder.write("s.zarr/" + name + "/.zarray",
+                 R"({"zarr_format":2,"dtype":"<i2","compressor":null,"filters":null,"order":"C",)"
+                 R"("fill_value":7,)" +
+                     members + "}");
+  }
+
+  std::string read(const StorePtr& store, std::size_t number = 0) {
+    return read_array(*array_of(store, number));
+  }
+  ArrayPtr array_of(const StorePtr& store, std::size_t number = 0) {
+    return make_chunked_array(
+        std::get<std::shared_ptr<const ChunkGrid>>(store->root.arrays.at(number).parts.at(0)));
+  }
+
+  // A kChanged of reading the array, now and from then on.
+  void expect_changed(const StorePtr& store) {
+    error_of(ErrorKind::kChanged, [&] { read(store); });
+    EXPECT_TRUE(store->root.arrays[0].sources[0]->changed());
+    error_of(ErrorKind::kChanged, [&] { store->root.arrays[0].sources[0]->check_unchanged(); });
+  }
+
+  ScratchFolder folder;
+  Cache cache;
+  std::vector<std::string> warnings;
+};
+
+using Shorts = std::vector<std::int16_t>;
+
+TEST_F(ZarrStore, ShowsChunksAndWhatWasNeverWritten) {
+  write_v2(R"("shape":[5],"chunks":[2])");
+  folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
+  folder.write("s.zarr/x/2", packed(Shorts{5, 99}));
+  folder.write("s.zarr/x/3", "no chunk of the grid");
+  folder.write("s.zarr/x/README", "nor this");
+  const StorePtr store = open();
+  EXPECT_EQ(read(store), packed(Shorts{1, 2, 7, 7, 5}));
+  EXPECT_EQ(array_of(store)->storage(), "mapped");
+  EXPECT_EQ(read_array(*array_of(store), {5, 9}), packed(Shorts{1, 2, 7, 7, 5}).substr(5, 4));
+  EXPECT_THAT(warnings, ElementsAre());
+}
+
+TEST_F(ZarrStore, ACutChunkIsDamagedAndNeverFilled) {
+  write_v2(R"("shape":[4],"chunks":[2])");
+  folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
+  for (const std::string& chunk : {std::string(), std::string("abc"), std::string("abcde")}) {
+    folder.write("s.zarr/x/1", chunk);
+    const ArrayPtr array = array_of(open());
+    EXPECT_EQ(read_array(*array, {0, 4}), packed(Shorts{1, 2}));
+    EXPECT_THAT(error_of(ErrorKind::kCorrupt, [&] { read_array(*array); }),
+                HasSubstr("s.zarr/x/1"));
+  }
+}
+
+TEST_F(ZarrStore, AFolderInPlaceOfAChunkIsDamage) {
+  write_v2(R"("shape":[4],"chunks":[2])");
+  folder.write("s.zarr/x/1/inner", "");
+  const StorePtr store = open();
+  error_of(ErrorKind::kCorrupt, [&] { read(store); });
+}
+
+TEST_F(ZarrStore, IndicesInFoldersNeedNotBeAnnounced) {
+  write_v2(R"("shape":[2,2],"chunks":[1,2])");
+  folder.write("s.zarr/x/0/0", packed(Shorts{1, 2}));
+  EXPECT_EQ(read(open()), packed(Shorts{1, 2, 7, 7}));
+}
+
+TEST_F(ZarrStore, AChunkThatIsWrittenLaterIsAChange) {
+  for (const char* filters : {"null", R"([{"id":"delta","dtype":"<i2"}])"}) {
+    write_v2(R"("shape":[4],"chunks":[2])");
+    folder.write("s.zarr/x/.zarray",
+                 R"({"zarr_format":2,"dtype":"<i2","compressor":null,"order":"C","fill_value":7,)"
+                 R"("shape":[4],"chunks":[2],"filters":)" +
+                     std::string(filters) + "}");
+    folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
+    StorePtr store = open();
+    folder.write("s.zarr/x/0", packed(Shorts{3, 4}));  // overwritten
+    expect_changed(store);
+    store = open();
+    folder.write("new", packed(Shorts{5, 6}));
+    std::filesystem::rename("new", "s.zarr/x/0");  // replaced
+    expect_changed(store);
+    store = open();
+    folder.write("s.zarr/x/1", packed(Shorts{5, 6}));  // added
+    expect_changed(store);
+    store = open();
+    std::filesystem::remove("s.zarr/x/1");  // taken away
+    expect_changed(store);
+  }
+}
+
+TEST_F(ZarrStore, ChangedMetadataIsAChange) {
+  write_v2(R"("shape":[4],"chunks":[2])");
+  const StorePtr store = open();
+  EXPECT_EQ(read(store), packed(Shorts{7, 7, 7, 7}));
+  write_v2(R"("shape":[40],"chunks":[2])");
+  error_of(ErrorKind::kChanged, [&] { store->root.arrays[0].sources[0]->check_unchanged(); });
+}
+
+TEST_F(ZarrStore, TakesConsolidatedMetadataAlone) {
+  folder.write("s.zarr/.zmetadata",
+               R"({"zarr_consolidated_format":1,"metadata":{".zgroup":{"zarr_format":2},)"
+               R"(".zattrs":{"a":1},"g/x/.zarray":{"zarr_format":2,"dtype":"|u1","shape":[2],)"
+               R"("chunks":[2],"compressor":null,"filters":null,"order":"C","fill_value":5},)"
+               R"("g/x/.zattrs":{"b":2},"../evil/.zarray":{},"/abs/.zarray":{}}})");
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.groups.size(), 1U);
+  ASSERT_EQ(store->root.groups[0].arrays.size(), 1U);
+  EXPECT_EQ(store->root.groups[0].arrays[0].attributes.at(0).name, "b");
+  EXPECT_EQ(store->root.attributes.at(0).name, "a");
+  EXPECT_TRUE(store->root.arrays.empty());
+}
+
+TEST_F(ZarrStore, LeavesOutWhatItDoesNotUnderstand) {
+  write_v2(R"("shape":[2],"chunks":[2])", "good");
+  write_v2(R"("shape":[2],"chunks":[0])", "zero");
+  write_v2(R"("shape":[2],"chunks":[2,2])", "rank");
+  write_v2(R"("shape":[4611686018427387904],"chunks":[1])", "large");
+  folder.write("s.zarr/codec/.zarray",
+               R"({"zarr_format":2,"dtype":"<i2","compressor":{"id":"zfpy"},"filters":null,)"
+               R"("order":"C","fill_value":0,"shape":[2],"chunks":[2]})");
+  folder.write("s.zarr/giant/.zarray",
+               R"({"zarr_format":2,"dtype":"<i2","compressor":{"id":"zlib"},"filters":null,)"
+               R"("order":"F","fill_value":0,"shape":[2,2],"chunks":[4294967296,4294967296]})");
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.arrays.size(), 1U);
+  EXPECT_EQ(store->root.arrays[0].name, "good");
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("codec 'zfpy' is not known; codec is left out"),
+                                    HasSubstr("giant is left out"), HasSubstr("large is left out"),
+                                    HasSubstr("rank is left out"), HasSubstr("zero is left out")));
+}
+
+TEST_F(ZarrStore, RefusesWhatIsNoStore) {
+  folder.write("s.zarr/sub/other", "");
+  EXPECT_THAT(error_of(ErrorKind::kUnsupported, [&] { open(); }), HasSubstr("s.zarr"));
+  folder.write("s.zarr/zarr.json", "{");
+  error_of(ErrorKind::kCorrupt, [&] { open(); });
+}
+
+TEST_F(ZarrStore, LinksThatGoRoundHaveAnEnd) {
+  write_v2(R"("shape":[2],"chunks":[2])");
+  std::filesystem::create_directories("s.zarr/g");
+  std::filesystem::create_directory_symlink(folder.path() / "s.zarr", "s.zarr/g/back");
+  std::filesystem::create_directory_symlink(folder.path() / "s.zarr/g", "s.zarr/g/self");
+  EXPECT_EQ(open()->root.arrays.size(), 1U);
+}
+
+TEST_F(ZarrStore, ReadsTheIndexOfAShardOnce) {
+  const std::string data = std::string(NPYFS_TEST_DATA) + "/zarr/v3_sharded.zarr";
+  const StorePtr store = open(data);
+  const auto found =
+      std::find_if(store->root.arrays.begin(), store->root.arrays.end(),
+                   [](const StoredArray& array) { return array.name == "many_inner"; });
+  ASSERT_NE(found, store->root.arrays.end());
+  cache.decoded = 0;
+  const auto grid = std::get<std::shared_ptr<const ChunkGrid>>(found->parts[0]);
+  EXPECT_EQ(grid->chunk_count(), 500U);
+  EXPECT_EQ(read_array(*make_chunked_array(grid)).size(), 4000U);
+  EXPECT_EQ(cache.decoded, 1);
+}
+
+TEST_F(ZarrStore, MapsTheMembersOfAnArchiveWhereTheyLie) {
+  const StorePtr store = open(std::string(NPYFS_TEST_DATA) + "/zarr/v2_zip_stored.zip");
+  std::size_t mapped = 0;
+  const std::function<void(const Group&)> count = [&](const Group& group) {
+    for (const StoredArray& array : group.arrays) {
+      const auto& grid = std::get<std::shared_ptr<const ChunkGrid>>(array.parts.at(0));
+      const ChunkPlace place = grid->locate(0);
+      if (grid->storage() == "mapped" && place.kind == ChunkPlace::Kind::kMapped) {
+        EXPECT_THAT(place.extent.source->name(), HasSubstr(".zip"));
+        EXPECT_NE(place.guard.table, nullptr);
+        ++mapped;
+      }
+    }
+    for (const Group& inner : group.groups) {
+      count(inner);
+    }
+  };
+  count(store->root);
+  EXPECT_GT(mapped, 0U);
+}
+
+TEST_F(ZarrStore, TextsOfDamagedChunksAreDamagedAlone) {
+  folder.write("s.zarr/x/.zarray",
+               R"({"zarr_format":2,"dtype":"|O","compressor":null,"order":"C","fill_value":"none",)"
+               R"("shape":[5],"chunks":[2],"filters":[{"id":"vlen-utf8"}]})");
+  using namespace std::string_literals;
+  folder.write("s.zarr/.zgroup", R"({"zarr_format":2})");
+  folder.write("s.zarr/x/0", "\2\0\0\0\1\0\0\0a\2\0\0\0bc"s);
+  folder.write("s.zarr/x/1", "\2\0\0\0\1\0\0\0a\xff\0\0\0bc"s);
+  const StorePtr store = open();
+  const ArrayPtr array = array_of(store);
+  EXPECT_EQ(array->dtype().descr, "'<U4'");
+  const auto text = [](std::u32string text) {
+    text.resize(4);
+    return std::string(reinterpret_cast<const char*>(text.data()), 16);
+  };
+  EXPECT_EQ(read_array(*array, {0, 32}), text(U"a") + text(U"bc"));
+  EXPECT_EQ(read_array(*array, {64, 80}), text(U"none"));
+  EXPECT_THAT(error_of(ErrorKind::kCorrupt,
+                       [&] {
+                         read_array(*array, {32, 33});
+                       }),
+              HasSubstr("s.zarr/x/1"));
+}
+
+TEST_F(ZarrStore, BytesOfManyAxesAreInCOrder) {
+  using namespace std::string_literals;
+  folder.write("s.zarr/.zgroup", R"({"zarr_format":2})");
+  folder.write("s.zarr/x/.zarray",
+               R"({"zarr_format":2,"dtype":"|O","compressor":null,"order":"F","fill_value":0,)"
+               R"("shape":[2,3],"chunks":[2,2],"filters":[{"id":"vlen-bytes"}]})");
+  const auto list = [](const std::vector<std::string>& items) {
+    std::string bytes =
+        packed(std::vector<std::uint32_t>{static_cast<std::uint32_t>(items.size())});
+    for (const std::string& item : items) {
+      bytes += packed(std::vector<std::uint32_t>{static_cast<std::uint32_t>(item.size())}) + item;
+    }
+    return bytes;
+  };
+  folder.write("s.zarr/x/0.0", list({"a", "dd", "bbb", ""}));  // by columns
+  folder.write("s.zarr/x/0.1", list({"cc", "ff", "over", "hangs"}));
+  const StorePtr store = open();
+  EXPECT_EQ(read(store), "abbbccddff");
+  EXPECT_EQ(read(store, 1), packed(std::vector<std::int64_t>{0, 1, 4, 6, 8, 8, 10}));
+  EXPECT_EQ(store->root.arrays[1].name, "x_offsets");
+}
+
+}  // namespace
+}  // namespace npyfs
