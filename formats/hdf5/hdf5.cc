@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -32,8 +33,24 @@ std::optional<std::uint64_t> find_signature(const ByteSource& source) {
   return std::nullopt;
 }
 
+// An archive whose first member is an HDF5 file has its signature where a user block would end.
+bool is_tar(const ByteSource& source) {
+  constexpr std::uint64_t kMagicOffset = 257;
+  constexpr std::string_view kMagic = "ustar";
+  std::array<std::byte, kMagic.size()> found{};
+  if (source.nbytes() < kMagicOffset + found.size()) {
+    return false;
+  }
+  source.read_at(kMagicOffset, found);
+  return std::memcmp(found.data(), kMagic.data(), found.size()) == 0;
+}
+
 bool recognises(const Location& location) {
-  return !location.is_directory && find_signature(*location.source).has_value();
+  if (location.is_directory) {
+    return false;
+  }
+  const auto signature = find_signature(*location.source);
+  return signature && (*signature == 0 || !is_tar(*location.source));
 }
 
 StorePtr open_store(const Location& location, OpenContext& context) {
@@ -50,7 +67,7 @@ StorePtr open_store(const Location& location, OpenContext& context) {
 
 }  // namespace
 
-const Format kHdf5 = {"hdf5",     {"h5", "hdf5", "hdf", "he5", "h5ad", "mat", "nc"},
+const Format kHdf5 = {"hdf5",     {"h5", "hdf5", "he5", "h5ad"},
                       recognises, nullptr,
                       nullptr,    open_store};
 
