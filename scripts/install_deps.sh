@@ -6,7 +6,7 @@
 build_packages=(
   g++ meson ninja-build pkg-config
   fuse3 libfuse3-dev libfmt-dev libspdlog-dev libcli11-dev rapidjson-dev libroaring-dev
-  libblosc-dev libbz2-dev libdeflate-dev liblz4-dev liblzma-dev libzstd-dev
+  libaec-dev libblosc-dev libbz2-dev libdeflate-dev liblz4-dev liblzma-dev libzstd-dev
   libisal-dev zlib1g-dev libjpeg-dev libpng-dev libwebp-dev libsndfile1-dev
   python3 python3-numpy  # demo.sh reads the mount with it
 )

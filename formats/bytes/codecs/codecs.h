@@ -43,6 +43,21 @@ struct LzmaFilter {
 // take.
 CodecPtr make_lzma(LzmaFormat format, const std::vector<LzmaFilter>& filters);
 
+// ---- HDF5's own. Their options are the filter's values in the file
+
+// h5py's.
+CodecPtr make_lzf();
+// Filter 32004.
+CodecPtr make_hdf5_lz4();
+struct SzipOptions {
+  std::uint32_t mask = 0;
+  std::uint32_t pixels_per_block = 0;
+  std::uint32_t bits_per_pixel = 0;
+  std::uint32_t pixels_per_scanline = 0;
+};
+// Throws kUnsupported for options that libaec does not take.
+CodecPtr make_szip(const SzipOptions& options);
+
 // ---- filters. Element types are booleans, integers and floats of at most 8 bytes in either byte
 // order; the makers throw kUnsupported for others.
 
