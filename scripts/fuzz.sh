@@ -21,7 +21,7 @@ clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-reco
   formats/chunk_grid.cc formats/zarr/*.cc formats/bytes/*.cc formats/bytes/codecs/*.cc \
   formats/hdf5/{wire,description,object_header,chunk_index,new_chunk_index}.cc \
   -lfmt -lroaring -lisal -lz -ljpeg -lpng -lwebp -lsndfile -lblosc -lbz2 -ldeflate -llz4 -llzma \
-  -lzstd -lsz \
+  -lsz -lzstd \
   -o "build-fuzz/$target"
 # Seeds without what is expected of them.
 find "tests/data/${seeds[$target]:-$target}" -type f ! -name '*.npy' ! -name '*.json' -print0 |

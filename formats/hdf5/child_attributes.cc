@@ -5,7 +5,6 @@
 #include "formats/hdf5/child_attributes.h"
 
 #include <algorithm>
-
 #include <cstring>
 #include <optional>
 
@@ -160,8 +159,7 @@ class ElementReader {
       members.push_back(std::move(*value));
     }
     if (complex) {
-      return Value{
-          Complex{std::get<double>(members[0].v), std::get<double>(members[1].v)}};
+      return Value{Complex{std::get<double>(members[0].v), std::get<double>(members[1].v)}};
     }
     return Value{std::move(members)};
   }

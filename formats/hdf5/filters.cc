@@ -38,7 +38,7 @@ CodecPtr make_filter(const FilterDescription& filter) {
     case kFilterBlosc:
       return make_blosc();
     case kFilterLz4:
-      return make_lz4_blocks();
+      return make_hdf5_lz4();
     case kFilterBitshuffle:
       // Two versions, the element size, the block size in elements, the compressor.
       return make_bitshuffle(parameter(filter, 2), parameter(filter, 3), parameter(filter, 4));

@@ -29,22 +29,6 @@ CodecPtr make_gzip();
 CodecPtr make_bz2();
 // numcodecs' lz4: the decoded size in four bytes, then one LZ4 block.
 CodecPtr make_lz4();
-// HDF5's lz4: blocks behind a header that is big-endian.
-CodecPtr make_lz4_blocks();
-// liblzf's blocks without a size, as h5py stores them.
-CodecPtr make_lzf();
-// HDF5's szip. Throws kUnsupported for parameters that the szip library does not take.
-struct SzipParameters {
-  std::uint32_t options = 0;  // SZ_..._OPTION_MASK
-  std::uint32_t pixels_per_block = 0;
-  std::uint32_t bits_per_pixel = 0;
-  std::uint32_t pixels_per_scanline = 0;
-};
-CodecPtr make_szip(const SzipParameters& parameters);
-// Bits of one significance together, then LZ4 (2), Zstandard (3) or nothing (0); blocks of so many
-// elements (0: the reference's choice). Throws kUnsupported for other numbers.
-CodecPtr make_bitshuffle(std::uint32_t element_nbytes, std::uint32_t block_elements,
-                         std::uint32_t compressor);
 
 // lzma in the container it was configured with. Python: Lib/lzma.py, whose numbers these are.
 enum class LzmaFormat { kAuto = 0, kXz = 1, kAlone = 2, kRaw = 3 };
@@ -58,6 +42,25 @@ struct LzmaFilter {
 // `filters` only for kRaw, in encoding order. Throws kUnsupported for filters that liblzma does not
 // take.
 CodecPtr make_lzma(LzmaFormat format, const std::vector<LzmaFilter>& filters);
+
+// ---- HDF5's own. Their options are the filter's values in the file
+
+// h5py's.
+CodecPtr make_lzf();
+// Filter 32004.
+CodecPtr make_hdf5_lz4();
+struct SzipOptions {
+  std::uint32_t mask = 0;
+  std::uint32_t pixels_per_block = 0;
+  std::uint32_t bits_per_pixel = 0;
+  std::uint32_t pixels_per_scanline = 0;
+};
+// Throws kUnsupported for options that libaec does not take.
+CodecPtr make_szip(const SzipOptions& options);
+// Bits of one significance together, then LZ4 (2), Zstandard (3) or nothing (0); blocks of so many
+// elements (0: the reference's choice). Throws kUnsupported for other numbers.
+CodecPtr make_bitshuffle(std::uint32_t element_nbytes, std::uint32_t block_elements,
+                         std::uint32_t compressor);
 
 // ---- filters. Element types are booleans, integers and floats of at most 8 bytes in either byte
 // order; the makers throw kUnsupported for others.

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HDF5's szip filter (HDFGroup/hdf5: src/H5Zszip.c): the decoded size in four bytes, then the
-// extended Rice coding of CCSDS 121.0-B, by libaec's stand-in for the szip library.
+// HDF5's szip filter (src/H5Zszip.c): the decoded size in four bytes, then the stream, by libaec.
 
 #include <fmt/format.h>
+#include <szlib.h>
 
 #include "formats/bytes/codecs/codecs.h"
 #include "formats/bytes/endian.h"
-
-// It does not say so itself.
-extern "C" {
-#include <szlib.h>
-}
 
 namespace npyfs {
 
@@ -21,17 +16,15 @@ constexpr std::size_t kPrefixNbytes = 4;
 
 class Szip : public Codec {
  public:
-  explicit Szip(const SzipParameters& parameters) : Codec("szip"), parameters_(parameters) {
-    const bool known_width = parameters.bits_per_pixel > 0 && parameters.bits_per_pixel <= 64;
-    if (!known_width || parameters.pixels_per_block == 0 || parameters.pixels_per_block > 32 ||
-        parameters.pixels_per_block % 2 != 0 ||
-        parameters.pixels_per_scanline < parameters.pixels_per_block ||
-        parameters.pixels_per_scanline > SZ_MAX_PIXELS_PER_SCANLINE) {
+  explicit Szip(const SzipOptions& options) : Codec("szip"), options_(options) {
+    if (options.bits_per_pixel == 0 || options.bits_per_pixel > 64 ||
+        options.pixels_per_block == 0 || options.pixels_per_block > SZ_MAX_PIXELS_PER_BLOCK ||
+        options.pixels_per_block % 2 != 0 || options.pixels_per_scanline == 0 ||
+        options.pixels_per_scanline > SZ_MAX_PIXELS_PER_SCANLINE) {
       throw Error(ErrorKind::kUnsupported,
-                  fmt::format("szip: {} bits, {} pixels a block, {} a scan line; expected what the "
-                              "szip library takes",
-                              parameters.bits_per_pixel, parameters.pixels_per_block,
-                              parameters.pixels_per_scanline));
+                  fmt::format("szip of {} bits a pixel, {} pixels a block, {} a scanline",
+                              options.bits_per_pixel, options.pixels_per_block,
+                              options.pixels_per_scanline));
     }
   }
 
@@ -45,16 +38,16 @@ class Szip : public Codec {
     if (*nbytes > out.size()) {
       return std::nullopt;
     }
-    SZ_com_t parameters{static_cast<int>(parameters_.options),
-                        static_cast<int>(parameters_.bits_per_pixel),
-                        static_cast<int>(parameters_.pixels_per_block),
-                        static_cast<int>(parameters_.pixels_per_scanline)};
+    SZ_com_t parameters{};
+    parameters.options_mask = static_cast<int>(options_.mask);
+    parameters.bits_per_pixel = static_cast<int>(options_.bits_per_pixel);
+    parameters.pixels_per_block = static_cast<int>(options_.pixels_per_block);
+    parameters.pixels_per_scanline = static_cast<int>(options_.pixels_per_scanline);
     std::size_t made = *nbytes;
-    const auto stream = in.subspan(kPrefixNbytes);
-    if (SZ_BufftoBuffDecompress(out.data(), &made, stream.data(), stream.size(), &parameters) !=
-            SZ_OK ||
-        made != *nbytes) {
-      throw damaged("the stream is damaged");
+    const int result = SZ_BufftoBuffDecompress(out.data(), &made, in.data() + kPrefixNbytes,
+                                               in.size() - kPrefixNbytes, &parameters);
+    if (result != SZ_OK || made != *nbytes) {
+      throw damaged(fmt::format("the stream is damaged (error {})", result));
     }
     return made;
   }
@@ -67,11 +60,11 @@ class Szip : public Codec {
   }
 
  private:
-  SzipParameters parameters_;
+  SzipOptions options_;
 };
 
 }  // namespace
 
-CodecPtr make_szip(const SzipParameters& parameters) { return std::make_unique<Szip>(parameters); }
+CodecPtr make_szip(const SzipOptions& options) { return std::make_unique<Szip>(options); }
 
 }  // namespace npyfs
