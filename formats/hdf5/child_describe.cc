@@ -339,17 +339,20 @@ class ArrayTeller {
   }
 
   static bool add_selection(FrameWriter& frame, hid_t space) {
+    const H5S_sel_type kind = H5Sget_select_type(space);
+    if (kind == H5S_SEL_ALL) {
+      // Of a source the extent is not known here.
+      frame.add_u8(kWholeSelection);
+      return true;
+    }
     const auto rank = static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(space), 0));
     std::vector<hsize_t> start(rank, 0);
     std::vector<hsize_t> stride(rank, 1);
     std::vector<hsize_t> count(rank, 1);
     std::vector<hsize_t> block(rank, 1);
-    const H5S_sel_type kind = H5Sget_select_type(space);
-    if (kind == H5S_SEL_ALL) {
-      H5Sget_simple_extent_dims(space, count.data(), nullptr);
-    } else if (kind != H5S_SEL_HYPERSLABS || H5Sis_regular_hyperslab(space) <= 0 ||
-               H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(),
-                                        block.data()) < 0) {
+    if (kind != H5S_SEL_HYPERSLABS || H5Sis_regular_hyperslab(space) <= 0 ||
+        H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(), block.data()) <
+            0) {
       return false;
     }
     frame.add_u8(static_cast<std::uint8_t>(rank));

@@ -89,7 +89,7 @@ class Hdf5Process::Child {
   Child& operator=(const Child&) = delete;
   ~Child() {
     ::close(socket_);
-    ::kill(pid_, SIGKILL);
+    end();
     wait();
   }
 
@@ -127,7 +127,7 @@ class Hdf5Process::Child {
                  static_cast<int>(
                      std::chrono::duration_cast<std::chrono::milliseconds>(kMostSilence).count()));
       if (found == 0) {
-        ::kill(pid_, SIGKILL);
+        end();
         throw died();
       }
       const ssize_t n = found < 0 ? -1 : ::recv(socket_, out.data(), out.size(), 0);
@@ -186,6 +186,13 @@ class Hdf5Process::Child {
     return error;
   }
 
+  // Once it has been waited for it has no number; 0 would be npyfs itself and all it belongs to.
+  void end() const {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+    }
+  }
+
   int wait() {
     int status = 0;
     while (pid_ > 0 && ::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -204,9 +211,7 @@ class Hdf5Process::Child {
       }
       ::poll(nullptr, 0, 10);
     }
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-    }
+    end();
     return fault(cause_of_death(wait()));
   }
 

@@ -107,9 +107,12 @@ ExternalStorage take_external(FrameReader& fields) {
 }
 
 // Steps that overflow would end somewhere else than they say.
-VirtualStorage::Selection take_selection(FrameReader& fields) {
+std::optional<VirtualStorage::Selection> take_selection(FrameReader& fields) {
   VirtualStorage::Selection selection;
   const std::uint8_t rank = fields.take_u8();
+  if (rank == kWholeSelection) {
+    return std::nullopt;
+  }
   for (std::uint8_t axis = 0; axis < rank; ++axis) {
     VirtualStorage::Steps steps;
     steps.start = fields.take_u64();
@@ -137,7 +140,7 @@ VirtualStorage take_virtual(FrameReader& fields, const Shape& shape) {
     VirtualStorage::Mapping mapping;
     mapping.file = fields.take_text();
     mapping.path = fields.take_text();
-    mapping.here = take_selection(fields);
+    mapping.here = take_selection(fields).value_or(VirtualStorage::whole(shape));
     mapping.there = take_selection(fields);
     if (mapping.here.size() != shape.size()) {
       throw fields.wrong("has a virtual array of contradicting rank");

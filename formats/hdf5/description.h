@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -67,11 +68,18 @@ struct VirtualStorage {
     std::uint64_t block = 1;
   };
   using Selection = std::vector<Steps>;
+  static Selection whole(const Shape& shape) {
+    Selection all;
+    for (const std::uint64_t length : shape) {
+      all.push_back({0, 1, length, 1});
+    }
+    return all;
+  }
   struct Mapping {
     std::string file;  // "." is the file itself
     std::string path;
     Selection here;
-    Selection there;
+    std::optional<Selection> there;  // nothing: all of it
   };
   std::vector<Mapping> mappings;
 };

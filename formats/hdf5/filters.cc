@@ -19,6 +19,16 @@ std::uint32_t parameter(const FilterDescription& filter, std::size_t i) {
   return i < filter.parameters.size() ? filter.parameters[i] : 0;
 }
 
+// The version (major, minor), the element size, the block size in elements, the compressor.
+CodecPtr make_bitshuffle_of(const FilterDescription& filter) {
+  constexpr std::uint32_t kZstd = 3;
+  // Before 0.4 there was no Zstandard, and what was asked for it was not compressed.
+  const bool is_old = parameter(filter, 0) == 0 && parameter(filter, 1) < 4;
+  const std::uint32_t compressor = parameter(filter, 4);
+  return make_bitshuffle(parameter(filter, 2), parameter(filter, 3),
+                         is_old && compressor == kZstd ? 0 : compressor);
+}
+
 // Null for a filter that is not known here.
 CodecPtr make_filter(const FilterDescription& filter) {
   switch (filter.id) {
@@ -40,8 +50,7 @@ CodecPtr make_filter(const FilterDescription& filter) {
     case kFilterLz4:
       return make_hdf5_lz4();
     case kFilterBitshuffle:
-      // Two versions, the element size, the block size in elements, the compressor.
-      return make_bitshuffle(parameter(filter, 2), parameter(filter, 3), parameter(filter, 4));
+      return make_bitshuffle_of(filter);
     case kFilterZstd:
       return make_zstd();
     default:

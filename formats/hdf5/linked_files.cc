@@ -306,8 +306,9 @@ class Opener {
     if (described.arrays.size() != 1) {
       return;
     }
-    VirtualPart part{nullptr, {from->process->source()}, mapping.here, mapping.there};
+    VirtualPart part{nullptr, {from->process->source()}, mapping.here, {}};
     part.grid = make_grid(*from, described.arrays.front(), part.sources);
+    part.there = mapping.there.value_or(VirtualStorage::whole(part.grid->shape()));
     sources.insert(sources.end(), part.sources.begin(), part.sources.end());
     parts.push_back(std::move(part));
   }

@@ -61,6 +61,9 @@ enum class StorageTag : std::uint8_t {
   kVirtual,
 };
 
+// In the place of a selection's rank: all there is.
+inline constexpr std::uint8_t kWholeSelection = 0xff;
+
 class FrameWriter {
  public:
   explicit FrameWriter(FrameKind kind) : bytes_(kFrameHeadNbytes) {

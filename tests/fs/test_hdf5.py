@@ -266,7 +266,7 @@ class Damage(Hdf5Test):
         self.assertEqual(blob.count(message), 1)
         self.path.write_bytes(blob.replace(message, struct.pack("<H", 60123) + message[2:]))
         done = npyfs("info", self.path)
-        self.assertIn("x ", done.stdout)
+        self.assertIn("x.npy", done.stdout)
         mnt = self.mount(self.path, "--header-align", "4096")
         self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
         self.assertIn("needs the filter 60123 (deflate)", (mnt / ".npyfs/errors").read_text())
