@@ -55,7 +55,8 @@ struct SzipOptions {
   std::uint32_t bits_per_pixel = 0;
   std::uint32_t pixels_per_scanline = 0;
 };
-// Throws kUnsupported for options that libaec does not take.
+// Throws kUnsupported for options that libaec does not take. A stream that is cut near its end may go
+// unnoticed: szip has no checksum, and libaec fills up the last scan line.
 CodecPtr make_szip(const SzipOptions& options);
 
 // ---- filters. Element types are booleans, integers and floats of at most 8 bytes in either byte
