@@ -73,6 +73,9 @@ CodecPtr hdf5_codec(const Dict& entry) {
       return make_fletcher32();
     case 4:
       return make_szip({values.at(0), values.at(1), values.at(2), values.at(3)});
+    case 32008:
+      return make_bitshuffle(values.at(2), values.at(3),
+                             static_cast<BitshuffleInner>(values.at(4)));
     default:
       return make_lzf();
   }
