@@ -65,8 +65,8 @@ struct NamedArray {
   std::string format;
   std::uint64_t records = 0;  // or rows; 0 where it has neither
   std::vector<SourcePtr> sources;
-  // Of an array that is a whole .npy file: how that begins; empty: as np.save would write it.
-  std::string preamble{};
+  // The whole .npy file that the array is, to be shown as it is; null: as np.save would write it.
+  std::shared_ptr<const StoredNpy> whole{};
   Dict attributes{};  // shown as <name>.attrs.json, where there are any
 };
 

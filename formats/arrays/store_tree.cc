@@ -202,7 +202,7 @@ class TreeBuilder {
     named.format = format;
     named.records = row_count(*named.array);
     named.sources = stored.sources;
-    named.preamble = preamble_of(stored);
+    named.whole = whole_npy(stored);
     if (stored.attributes.empty() || take(name + ".attrs.json", kAttributes, taken)) {
       named.attributes = stored.attributes;
     }

@@ -21,12 +21,16 @@ std::uint32_t parameter(const FilterDescription& filter, std::size_t i) {
 
 // The version (major, minor), the element size, the block size in elements, the compressor.
 CodecPtr make_bitshuffle_of(const FilterDescription& filter) {
-  constexpr std::uint32_t kZstd = 3;
   // Before 0.4 there was no Zstandard, and what was asked for it was not compressed.
   const bool is_old = parameter(filter, 0) == 0 && parameter(filter, 1) < 4;
-  const std::uint32_t compressor = parameter(filter, 4);
-  return make_bitshuffle(parameter(filter, 2), parameter(filter, 3),
-                         is_old && compressor == kZstd ? 0 : compressor);
+  const auto inner = static_cast<BitshuffleInner>(parameter(filter, 4));
+  if (inner != BitshuffleInner::kNone && inner != BitshuffleInner::kLz4 &&
+      inner != BitshuffleInner::kZstd) {
+    return nullptr;
+  }
+  return make_bitshuffle(
+      parameter(filter, 2), parameter(filter, 3),
+      is_old && inner == BitshuffleInner::kZstd ? BitshuffleInner::kNone : inner);
 }
 
 // Null for a filter that is not known here.

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import unittest
+import zipfile
 import zlib
 
 import numpy as np
@@ -105,6 +106,42 @@ class Changes(ZarrTest):
             metadata["shape"][0] += 5
             (folder / ".zarray").write_text(json.dumps(metadata))
         self.check(change)
+
+
+class Archives(ZarrTest):
+    def zipped(self, method, prefix="s.zarr/"):
+        path = self.folder / "s.zip"
+        with zipfile.ZipFile(path, "w", method) as archive:
+            if prefix:
+                archive.mkdir(prefix.rstrip("/"))
+            for file in sorted(self.store.rglob("*")):
+                if file.is_file():
+                    archive.write(file, prefix + str(file.relative_to(self.store)))
+        return path
+
+    def test_members_may_lie_in_a_folder(self):
+        for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            for prefix in ("", "s.zarr/", "a/b/"):
+                with self.subTest(prefix, method=method):
+                    mnt = self.mount(self.zipped(method, prefix))
+                    for name, array in self.arrays.items():
+                        self.assertEqual((mnt / f"{name}.npy").read_bytes(), saved(array))
+                    self.doCleanups()
+                    self.setUp()
+
+    def test_a_damaged_member_fails_alone(self):
+        path = self.zipped(zipfile.ZIP_STORED)
+        with zipfile.ZipFile(path) as archive:
+            begin = archive.getinfo("s.zarr/plain/1").header_offset
+        with open(path, "r+b") as file:
+            file.seek(begin + 3 * PAGE)
+            file.write(b"other")
+        mnt = self.mount(path, "--header-align", "4096")
+        for page in range(4, 8):
+            self.assert_errno(errno.EIO, self.page, mnt, "plain", page)
+        self.assertEqual(self.page(mnt, "plain", 8), self.arrays["plain"][8 * PAGE:9 * PAGE].tobytes())
+        self.assertEqual(self.page(mnt, "packed", 4),
+                         self.arrays["packed"][4 * PAGE:5 * PAGE].tobytes())
 
 
 class Sizes(ZarrTest):

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bits of one significance together, and then compressed (kiyo-masui/bitshuffle: src/bitshuffle.c,
-// src/bshuf_h5filter.c; HDF5's filter 32008). Compressed blocks have a header, all numbers
-// big-endian:
+// HDF5's bitshuffle filter 32008 (kiyo-masui/bitshuffle: src/bitshuffle_core.c, bshuf_h5filter.c).
+// Elements go by blocks of a multiple of eight. In a block the bits of one significance stand
+// together: first bit 0 of byte 0 of every element, eight elements a byte, then bit 1, and so on.
 //
-//   0              8              12
-//   |decoded nbytes|block nbytes  |{stored nbytes (4), LZ4 block or Zstandard frame} ...
+//   plain       |block|block|...|shorter block|rest|
+//   compressed  |decoded u64|block size u32|  then  |stored u32|block| ...  |rest|    big-endian
 //
-// A block is a multiple of eight elements; in each, bit k of byte j of all elements lie together,
-// byte by byte and from the lowest bit on. What is left of eight elements at the end follows as it
-// is. Without a compressor there is no header, and blocks follow each other.
+// `rest`: the elements that fill no eighth, as they are.
 
 #include <fmt/format.h>
 #include <lz4.h>
@@ -17,8 +15,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <limits>
 
+#include "formats/bytes/codecs/codec_chain.h"
 #include "formats/bytes/codecs/codecs.h"
 #include "formats/bytes/endian.h"
 
@@ -26,37 +25,33 @@ namespace npyfs {
 
 namespace {
 
-constexpr std::size_t kHeadNbytes = 12;
-constexpr std::size_t kSizeNbytes = 4;
-constexpr std::size_t kGroup = 8;  // elements
-constexpr std::uint64_t kMostBlockNbytes = std::uint64_t{64} << 20;
+constexpr std::size_t kHeaderNbytes = 12;
+// Elements in a block are a multiple of this.
+constexpr std::uint64_t kGroup = 8;
 
-enum class Inner : std::uint32_t { kNone = 0, kLz4 = 2, kZstd = 3 };
-
-// Transposes the 8x8 bits of eight bytes: bit i of byte j becomes bit j of byte i (Hacker's
-// Delight, 7-3).
-std::uint64_t transpose_bits(std::uint64_t x) {
-  std::uint64_t t = (x ^ (x >> 7)) & 0x00aa00aa00aa00aaULL;
-  x ^= t ^ (t << 7);
-  t = (x ^ (x >> 14)) & 0x0000cccc0000ccccULL;
-  x ^= t ^ (t << 14);
-  t = (x ^ (x >> 28)) & 0x00000000f0f0f0f0ULL;
-  return x ^ t ^ (t << 28);
+// The 8 x 8 bits of `rows`, a row a byte, with rows and columns exchanged (Hacker's Delight, 7-3).
+std::uint64_t transpose_bits(std::uint64_t rows) {
+  std::uint64_t swapped = (rows ^ rows >> 7) & 0x00aa00aa00aa00aaU;
+  rows ^= swapped ^ swapped << 7;
+  swapped = (rows ^ rows >> 14) & 0x0000cccc0000ccccU;
+  rows ^= swapped ^ swapped << 14;
+  swapped = (rows ^ rows >> 28) & 0x00000000f0f0f0f0U;
+  return rows ^ swapped ^ swapped << 28;
 }
 
-// `in` holds, for each byte of an element and each bit of it, one bit for each of `count` elements
-// (a multiple of eight).
-void unshuffle(const std::byte* in, std::byte* out, std::size_t count, std::size_t element_nbytes) {
-  const std::size_t row_nbytes = count / kGroup;
-  for (std::size_t byte = 0; byte < element_nbytes; ++byte) {
-    const std::byte* const rows = in + byte * kGroup * row_nbytes;
-    for (std::size_t group = 0; group < row_nbytes; ++group) {
+// `count` elements, a multiple of eight.
+void gather_bits(const std::byte* in, std::byte* out, std::uint64_t count,
+                 std::uint64_t element_nbytes) {
+  const std::uint64_t groups = count / kGroup;
+  for (std::uint64_t byte = 0; byte < element_nbytes; ++byte) {
+    const std::byte* const planes = in + byte * 8 * groups;
+    for (std::uint64_t group = 0; group < groups; ++group) {
       std::uint64_t bits = 0;
-      for (std::size_t bit = 0; bit < kGroup; ++bit) {
-        bits |= std::to_integer<std::uint64_t>(rows[bit * row_nbytes + group]) << 8 * bit;
+      for (std::uint64_t plane = 0; plane < 8; ++plane) {
+        bits |= std::to_integer<std::uint64_t>(planes[plane * groups + group]) << 8 * plane;
       }
       bits = transpose_bits(bits);
-      for (std::size_t i = 0; i < kGroup; ++i) {
+      for (std::uint64_t i = 0; i < kGroup; ++i) {
         out[(group * kGroup + i) * element_nbytes + byte] = static_cast<std::byte>(bits >> 8 * i);
       }
     }
@@ -65,132 +60,121 @@ void unshuffle(const std::byte* in, std::byte* out, std::size_t count, std::size
 
 class Bitshuffle : public Codec {
  public:
-  Bitshuffle(std::uint32_t element_nbytes, std::uint32_t block_elements, std::uint32_t inner)
-      : Codec("bitshuffle"),
-        element_nbytes_(element_nbytes),
-        block_elements_(block_elements),
-        inner_(static_cast<Inner>(inner)) {
-    if (element_nbytes == 0 || block_elements % kGroup != 0 ||
-        (inner_ != Inner::kNone && inner_ != Inner::kLz4 && inner_ != Inner::kZstd)) {
+  Bitshuffle(std::uint64_t element_nbytes, std::uint64_t block_elements, BitshuffleInner inner)
+      : Codec("bitshuffle"), element_nbytes_(element_nbytes), inner_(inner) {
+    if (element_nbytes == 0 || element_nbytes > std::numeric_limits<std::int32_t>::max() ||
+        block_elements % kGroup != 0 || block_elements > std::numeric_limits<std::int32_t>::max()) {
       throw Error(ErrorKind::kUnsupported,
-                  fmt::format("bitshuffle: elements of {} bytes, blocks of {}, compressor {}",
-                              element_nbytes, block_elements, inner));
+                  fmt::format("bitshuffle of elements of {} bytes in blocks of {}", element_nbytes,
+                              block_elements));
     }
-    if (block_elements_ == 0) {
-      // The reference's choice: about 8 KiB, at least 128 elements.
-      constexpr std::size_t kTargetNbytes = 8192;
-      constexpr std::size_t kLeastElements = 128;
-      block_elements_ = std::max(kTargetNbytes / element_nbytes_ / kGroup * kGroup, kLeastElements);
-    }
+    block_elements_ = block_elements != 0 ? block_elements : usual_block(element_nbytes);
   }
 
   std::optional<std::size_t> decode(std::span<const std::byte> in,
                                     std::span<std::byte> out) const override {
-    if (inner_ == Inner::kNone) {
-      return decode_plain(in, out);
+    const auto claimed = claimed_nbytes(in);
+    if (!claimed) {
+      throw damaged(
+          fmt::format("{} bytes are there, expected a header of {}", in.size(), kHeaderNbytes));
     }
-    const auto nbytes = claimed_nbytes(in);
-    if (!nbytes) {
-      throw damaged(fmt::format("{} bytes are there, expected {} or more", in.size(), kHeadNbytes));
-    }
-    if (*nbytes > out.size()) {
+    const std::uint64_t nbytes = *claimed;
+    if (nbytes > out.size()) {
       return std::nullopt;
     }
-    const std::size_t block_nbytes = __builtin_bswap32(load_le<std::uint32_t>(in.data() + 8));
-    if (block_nbytes == 0 || block_nbytes % (kGroup * element_nbytes_) != 0 ||
-        block_nbytes > kMostBlockNbytes) {
-      throw damaged(
-          fmt::format("blocks are {} bytes, expected a multiple of eight elements", block_nbytes));
+    std::uint64_t block_elements = block_elements_;
+    if (inner_ != BitshuffleInner::kNone) {
+      block_elements = __builtin_bswap32(load_le<std::uint32_t>(in.data() + 8)) / element_nbytes_;
+      in = in.subspan(kHeaderNbytes);
     }
-    in = in.subspan(kHeadNbytes);
-    out = out.first(*nbytes);
-    std::vector<std::byte> shuffled(block_nbytes);
-    while (!out.empty()) {
-      const auto block = out.first(whole_groups(std::min(block_nbytes, out.size())));
-      if (block.empty()) {
-        take_rest(in, out);
-        break;
-      }
-      in = expand(in, std::span(shuffled).first(block.size()));
-      unshuffle(shuffled.data(), block.data(), block.size() / element_nbytes_, element_nbytes_);
-      out = out.subspan(block.size());
+    if (block_elements == 0 || block_elements % kGroup != 0) {
+      throw damaged(fmt::format("a block has {} elements, expected a multiple of {}",
+                                block_elements, kGroup));
     }
-    return *nbytes;
+    const std::uint64_t count = nbytes / element_nbytes_;
+    const std::uint64_t whole = count - count % kGroup;
+    Buffer unpacked(std::min(block_elements, whole) * element_nbytes_);
+    for (std::uint64_t done = 0; done < whole;) {
+      const std::uint64_t elements = std::min(block_elements, whole - done);
+      const auto block = unpacked.bytes().first(elements * element_nbytes_);
+      take_block(in, block);
+      gather_bits(block.data(), out.data() + done * element_nbytes_, elements, element_nbytes_);
+      done += elements;
+    }
+    const std::uint64_t rest = nbytes - whole * element_nbytes_;
+    if (in.size() != rest) {
+      throw damaged(fmt::format("{} bytes follow the blocks, expected {}", in.size(), rest));
+    }
+    std::copy(in.begin(), in.end(), out.data() + whole * element_nbytes_);
+    return nbytes;
+  }
+
+  std::optional<std::uint64_t> encoded_nbytes(std::uint64_t decoded_nbytes) const override {
+    return inner_ == BitshuffleInner::kNone ? std::optional(decoded_nbytes) : std::nullopt;
   }
 
   std::optional<std::uint64_t> claimed_nbytes(std::span<const std::byte> in) const override {
-    if (inner_ == Inner::kNone || in.size() < kHeadNbytes) {
+    if (inner_ == BitshuffleInner::kNone) {
+      return in.size();
+    }
+    if (in.size() < kHeaderNbytes) {
       return std::nullopt;
     }
     return __builtin_bswap64(load_le<std::uint64_t>(in.data()));
   }
 
-  std::optional<std::uint64_t> encoded_nbytes(std::uint64_t decoded_nbytes) const override {
-    return inner_ == Inner::kNone ? std::optional(decoded_nbytes) : std::nullopt;
-  }
-
  private:
-  std::size_t whole_groups(std::size_t nbytes) const {
-    return nbytes / (kGroup * element_nbytes_) * (kGroup * element_nbytes_);
+  static std::uint64_t usual_block(std::uint64_t element_nbytes) {
+    constexpr std::uint64_t kTargetNbytes = 8192;
+    constexpr std::uint64_t kLeastElements = 128;
+    return std::max(kTargetNbytes / element_nbytes / kGroup * kGroup, kLeastElements);
   }
 
-  void take_rest(std::span<const std::byte> in, std::span<std::byte> out) const {
-    if (in.size() < out.size()) {
-      throw damaged("the last elements are cut");
-    }
-    std::memcpy(out.data(), in.data(), out.size());
-  }
-
-  std::optional<std::size_t> decode_plain(std::span<const std::byte> in,
-                                          std::span<std::byte> out) const {
-    if (in.size() > out.size()) {
-      return std::nullopt;
-    }
-    const std::size_t nbytes = in.size();
-    while (!in.empty()) {
-      const std::size_t block =
-          whole_groups(std::min(block_elements_ * element_nbytes_, in.size()));
-      if (block == 0) {
-        take_rest(in, out.first(in.size()));
-        break;
+  // Unpacks one block into the whole of `out`; `in` moves behind it.
+  void take_block(std::span<const std::byte>& in, std::span<std::byte> out) const {
+    std::uint64_t stored = out.size();
+    if (inner_ != BitshuffleInner::kNone) {
+      if (in.size() < 4) {
+        throw damaged("the blocks are cut");
       }
-      unshuffle(in.data(), out.data(), block / element_nbytes_, element_nbytes_);
-      in = in.subspan(block);
-      out = out.subspan(block);
+      stored = __builtin_bswap32(load_le<std::uint32_t>(in.data()));
+      in = in.subspan(4);
     }
-    return nbytes;
-  }
-
-  // What stands behind it.
-  std::span<const std::byte> expand(std::span<const std::byte> in, std::span<std::byte> out) const {
-    const std::size_t stored =
-        in.size() < kSizeNbytes ? 0 : __builtin_bswap32(load_le<std::uint32_t>(in.data()));
-    if (in.size() < kSizeNbytes || stored > in.size() - kSizeNbytes ||
-        stored > LZ4_MAX_INPUT_SIZE) {
-      throw damaged("a block is cut");
+    if (stored > in.size()) {
+      throw damaged(fmt::format("a block has {} bytes, expected at most the {} that follow", stored,
+                                in.size()));
     }
-    const auto bytes = in.subspan(kSizeNbytes, stored);
-    const std::size_t made =
-        inner_ == Inner::kZstd
-            ? ZSTD_decompress(out.data(), out.size(), bytes.data(), bytes.size())
-            : static_cast<std::size_t>(LZ4_decompress_safe(
-                  reinterpret_cast<const char*>(bytes.data()), reinterpret_cast<char*>(out.data()),
-                  static_cast<int>(stored), static_cast<int>(out.size())));
-    if (made != out.size()) {  // the libraries' errors are no sizes
+    if (!unpack(in.first(stored), out)) {
       throw damaged("a block is damaged");
     }
-    return in.subspan(kSizeNbytes + stored);
+    in = in.subspan(stored);
   }
 
-  std::size_t element_nbytes_;
-  std::size_t block_elements_;
-  Inner inner_;
+  bool unpack(std::span<const std::byte> in, std::span<std::byte> out) const {
+    switch (inner_) {
+      case BitshuffleInner::kNone:
+        std::memcpy(out.data(), in.data(), out.size());
+        return true;
+      case BitshuffleInner::kLz4:
+        return in.size() <= LZ4_MAX_INPUT_SIZE && out.size() <= LZ4_MAX_INPUT_SIZE &&
+               LZ4_decompress_safe(reinterpret_cast<const char*>(in.data()),
+                                   reinterpret_cast<char*>(out.data()), static_cast<int>(in.size()),
+                                   static_cast<int>(out.size())) == static_cast<int>(out.size());
+      case BitshuffleInner::kZstd:
+        return ZSTD_decompress(out.data(), out.size(), in.data(), in.size()) == out.size();
+    }
+    return false;
+  }
+
+  std::uint64_t element_nbytes_;
+  std::uint64_t block_elements_;
+  BitshuffleInner inner_;
 };
 
 }  // namespace
 
-CodecPtr make_bitshuffle(std::uint32_t element_nbytes, std::uint32_t block_elements,
-                         std::uint32_t inner) {
+CodecPtr make_bitshuffle(std::uint64_t element_nbytes, std::uint64_t block_elements,
+                         BitshuffleInner inner) {
   return std::make_unique<Bitshuffle>(element_nbytes, block_elements, inner);
 }
 

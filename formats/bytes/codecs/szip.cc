@@ -3,14 +3,12 @@
 // HDF5's szip filter (src/H5Zszip.c): the decoded size in four bytes, then the stream, by libaec.
 
 #include <fmt/format.h>
+extern "C" {  // which the header does not say
+#include <szlib.h>
+}
 
 #include "formats/bytes/codecs/codecs.h"
 #include "formats/bytes/endian.h"
-
-// It does not say so itself.
-extern "C" {
-#include <szlib.h>
-}
 
 namespace npyfs {
 
