@@ -18,6 +18,7 @@
 #include "formats/hdf5/child_filters.h"
 #include "formats/hdf5/child_handle.h"
 #include "formats/hdf5/child_read.h"
+#include "formats/hdf5/sandbox.h"
 #include "formats/hdf5/wire.h"
 
 namespace npyfs {
@@ -160,6 +161,7 @@ void serve() {
     try {
       if (!file.is_open()) {
         file = open_file();
+        forbid_other_system_calls();
       }
       answer(file.id(), request);
       FrameWriter end(FrameKind::kEnd);
