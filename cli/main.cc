@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/umount.h"
 #include "formats/bytes/error.h"
+#include "formats/hdf5/child.h"
 
 namespace npyfs {
 
@@ -75,6 +76,9 @@ int run_guarded(const std::vector<std::string>& arguments) {
 }  // namespace npyfs
 
 int main(int argc, char** argv) {
+  if (argc == 2 && argv[1] == npyfs::kHdf5ChildArgument) {
+    return npyfs::run_hdf5_child();
+  }
   // Whoever starts this may ignore it; then nobody could tell whether a command has succeeded.
   std::signal(SIGCHLD, SIG_DFL);
   return npyfs::run_guarded(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));

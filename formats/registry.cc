@@ -9,6 +9,7 @@
 
 #include "formats/das/das.h"
 #include "formats/ffrecord/ffrecord.h"
+#include "formats/hdf5/hdf5.h"
 #include "formats/kaldi/kaldi.h"
 #include "formats/npy/npy.h"
 #include "formats/recordio/recordio.h"
@@ -71,8 +72,8 @@ std::string extension_of(std::string_view path) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 11> rows = {kTar,  kWenet, kRecordio, kTfrecord, kKaldi,   kDas,
-                                              kZarr, kNpy,   kArk,      kScp,      kFfrecord};
+  static const std::array<Format, 12> rows = {
+      kTar, kWenet, kRecordio, kTfrecord, kKaldi, kHdf5, kDas, kZarr, kNpy, kArk, kScp, kFfrecord};
   return rows;
 }
 

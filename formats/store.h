@@ -23,13 +23,13 @@ namespace npyfs {
 struct StoredNpy {
   SourcePtr source;
   std::uint64_t offset = 0;  // where its preamble begins
-  std::string preamble;      // as it stands there
   NpyHeader header;
   // Who can verify its bytes, and the record of it that they are; null: nobody.
   std::shared_ptr<const RecordTable> guarded_by;
   std::uint64_t record = 0;
   std::string storage = "mapped";  // for users, as ChunkGrid::storage()
 
+  Guard guard() const { return {guarded_by.get(), record, guarded_by != nullptr ? 1U : 0U}; }
   std::uint64_t data_offset() const { return offset + header.nbytes; }
   std::uint64_t data_nbytes() const { return *element_count(header.shape) * header.dtype.itemsize; }
 };

@@ -14,10 +14,11 @@ StoredNpy read_stored_npy(SourcePtr source, std::uint64_t offset, std::uint64_t 
   StoredNpy npy;
   npy.source = std::move(source);
   npy.offset = offset;
+  std::vector<std::byte> preamble;
   const auto read_preamble = [&](std::uint64_t wanted) {
-    npy.preamble.resize(std::min(wanted, nbytes));
-    npy.source->read_at(offset, std::as_writable_bytes(std::span(npy.preamble)));
-    return std::as_bytes(std::span(std::as_const(npy.preamble)));
+    preamble.resize(std::min(wanted, nbytes));
+    npy.source->read_at(offset, preamble);
+    return std::span<const std::byte>(preamble);
   };
   const std::string& name = npy.source->name();
   const auto wanted = npy_header_nbytes(read_preamble(kUsualNbytes));

@@ -16,26 +16,31 @@ constexpr std::uint64_t kUsualAlign = 64;
 
 }  // namespace
 
-NpyFile::NpyFile(NamedArray array, std::uint64_t header_align) : array_(std::move(array)) {
+NpyFile::NpyFile(NamedArray array, std::uint64_t header_align)
+    : array_(std::move(array)), as_it_is_(array_.whole != nullptr && header_align == kUsualAlign) {
   const Array& data = *array_.array;
-  const bool as_it_is = !array_.preamble.empty() && header_align == kUsualAlign;
-  header_ = as_it_is
-                ? array_.preamble
-                : print_npy_header(data.dtype(), data.shape(), data.fortran_order(), header_align);
+  if (!as_it_is_) {
+    header_ = print_npy_header(data.dtype(), data.shape(), data.fortran_order(), header_align);
+  }
+  header_nbytes_ = as_it_is_ ? array_.whole->header.nbytes : header_.size();
   mtime_ns_ = newest_mtime_ns(array_.sources);
 }
 
 void NpyFile::plan_read(std::uint64_t offset, std::uint64_t nbytes, Plan& plan) const {
   const std::uint64_t end =
       offset < this->nbytes() ? std::min(nbytes, this->nbytes() - offset) + offset : offset;
-  const std::uint64_t header_nbytes = header_.size();
-  if (offset < std::min(end, header_nbytes)) {
-    const std::uint64_t n = std::min(end, header_nbytes) - offset;
-    plan.add_memory(std::as_bytes(std::span(header_)).data() + offset, n);
+  if (offset < std::min(end, header_nbytes_)) {
+    const std::uint64_t n = std::min(end, header_nbytes_) - offset;
+    if (as_it_is_) {
+      const StoredNpy& whole = *array_.whole;
+      plan.add_extent(*whole.source, whole.offset + offset, n, whole.guard());
+    } else {
+      plan.add_memory(std::as_bytes(std::span(header_)).data() + offset, n);
+    }
     offset += n;
   }
   if (offset < end) {
-    array_.array->plan({offset - header_nbytes, end - header_nbytes}, plan);
+    array_.array->plan({offset - header_nbytes_, end - header_nbytes_}, plan);
   }
 }
 

@@ -18,7 +18,7 @@ class NpyFile {
   NpyFile(NamedArray array, std::uint64_t header_align);
 
   const NamedArray& array() const { return array_; }
-  std::uint64_t nbytes() const { return header_.size() + array_.array->nbytes(); }
+  std::uint64_t nbytes() const { return header_nbytes_ + array_.array->nbytes(); }
   std::int64_t mtime_ns() const { return mtime_ns_; }
 
   // Appends the pieces of [offset, offset + nbytes) of the file, clipped at its end; or, once the
@@ -32,7 +32,9 @@ class NpyFile {
 
  private:
   NamedArray array_;
+  bool as_it_is_;  // the header, too, comes from the file that the array is
   std::string header_;
+  std::uint64_t header_nbytes_ = 0;
   std::int64_t mtime_ns_ = 0;
   mutable std::atomic<std::int64_t> checked_second_{-1};
 };

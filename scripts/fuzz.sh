@@ -13,13 +13,15 @@ target=${1:?usage: scripts/fuzz.sh TARGET [SECONDS]}
 seconds=${2:-120}
 
 declare -A seeds=([tar_index]=tar [unpack]=tar/comp [pickle]=payloads/pickles [wav]=payloads/wav [image]=payloads/images
-  [codecs]=zarr/v2_codecs.zarr [zarr_metadata]=zarr [zarr_shard]=zarr/v3_sharded.zarr)
+  [codecs]=zarr/v2_codecs.zarr [zarr_metadata]=zarr [zarr_shard]=zarr/v3_sharded.zarr
+  [hdf5_description]=hdf5 [hdf5_index]=hdf5)
 mkdir -p "build-fuzz/corpus/$target"
 clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -I. \
   "tests/fuzz/$target.cc" formats/archives/*.cc formats/payloads/*.cc formats/extents.cc formats/format.cc \
   formats/chunk_grid.cc formats/zarr/*.cc formats/bytes/*.cc formats/bytes/codecs/*.cc \
+  formats/hdf5/{wire,description,object_header,chunk_index,new_chunk_index}.cc \
   -lfmt -lroaring -lisal -lz -ljpeg -lpng -lwebp -lsndfile -lblosc -lbz2 -ldeflate -llz4 -llzma \
-  -lzstd \
+  -lsz -lzstd \
   -o "build-fuzz/$target"
 # Seeds without what is expected of them.
 find "tests/data/${seeds[$target]:-$target}" -type f ! -name '*.npy' ! -name '*.json' -print0 |

@@ -6,12 +6,14 @@
 build_packages=(
   g++ meson ninja-build pkg-config
   fuse3 libfuse3-dev libfmt-dev libspdlog-dev libcli11-dev rapidjson-dev libroaring-dev
-  libblosc-dev libbz2-dev libdeflate-dev liblz4-dev liblzma-dev libzstd-dev
+  libaec-dev libblosc-dev libbz2-dev libdeflate-dev liblz4-dev liblzma-dev libzstd-dev
+  libhdf5-dev
   libisal-dev zlib1g-dev libjpeg-dev libpng-dev libwebp-dev libsndfile1-dev
   python3 python3-numpy  # demo.sh reads the mount with it
 )
 test_packages=(
   libgtest-dev libgmock-dev libarchive-dev
+  python3-h5py
   attr mount clang clang-format clang-tidy
 )
 

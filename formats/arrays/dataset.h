@@ -70,8 +70,8 @@ struct NamedArray {
   std::string format;
   std::uint64_t records = 0;  // or rows; 0 where it has neither
   std::vector<SourcePtr> sources;
-  // Of an array that is a whole .npy file: how that begins; empty: as np.save would write it.
-  std::string preamble{};
+  // The whole .npy file that the array is, to be shown as it is; null: as np.save would write it.
+  std::shared_ptr<const StoredNpy> whole{};
   // Of a ragged array, and of its offsets: where each record's rows begin; null: each row is one.
   std::shared_ptr<const std::vector<std::int64_t>> offsets{};
   bool holds_offsets = false;

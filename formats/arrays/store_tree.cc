@@ -202,11 +202,11 @@ class TreeBuilder {
     named.array = make_stored_array(stored, below(path, plain));
     named.format = format;
     named.sources = stored.sources;
-    named.preamble = preamble_of(stored);
+    named.whole = whole_npy(stored);
     if (options_.part.world_size > 1 && !named.array->shape().empty()) {
       named.array =
           select_array_rows(named.array, {named.array->shape()[0], std::nullopt, options_.part});
-      named.preamble.clear();
+      named.whole = nullptr;
     }
     named.records = row_count(*named.array);
     if (stored.attributes.empty() || take(name + ".attrs.json", kAttributes, taken)) {

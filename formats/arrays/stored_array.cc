@@ -25,8 +25,7 @@ class NpyArray : public Array {
     if (range.empty()) {
       return;
     }
-    const Guard guard{npy_.guarded_by.get(), npy_.record, npy_.guarded_by != nullptr ? 1U : 0U};
-    plan.add_extent(*npy_.source, npy_.data_offset() + range.begin, range.nbytes(), guard);
+    plan.add_extent(*npy_.source, npy_.data_offset() + range.begin, range.nbytes(), npy_.guard());
   }
 
  private:
@@ -159,10 +158,9 @@ ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name) {
   return std::make_shared<JoinedArray>(std::move(shape), std::move(parts));
 }
 
-const std::string& preamble_of(const StoredArray& stored) {
-  static const std::string kNone;
+std::shared_ptr<const StoredNpy> whole_npy(const StoredArray& stored) {
   const auto* npy = stored.parts.size() == 1 ? std::get_if<StoredNpy>(&stored.parts[0]) : nullptr;
-  return npy != nullptr ? npy->preamble : kNone;
+  return npy != nullptr ? std::make_shared<const StoredNpy>(*npy) : nullptr;
 }
 
 std::uint64_t row_count(const Array& array) {

@@ -18,8 +18,8 @@ namespace npyfs {
 // the other.
 ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name);
 
-// The preamble of a store's array that is one whole .npy file; else empty.
-const std::string& preamble_of(const StoredArray& stored);
+// The whole .npy file that the array is; null where it is none, or several.
+std::shared_ptr<const StoredNpy> whole_npy(const StoredArray& stored);
 
 // Rows along axis 0, or 1 for an array without axes.
 std::uint64_t row_count(const Array& array);

@@ -72,7 +72,7 @@ class SplitViewer {
     } else if (!array.array->shape().empty()) {
       const RecordOrder order = order_of(array.array->shape()[0]);
       shown.array = select_array_rows(array.array, order);
-      shown.preamble.clear();
+      shown.whole = nullptr;
       shown.records = order.size();
     }
     return shown;

@@ -538,6 +538,24 @@ void inflate_raw(const ByteSource& base, ByteRange range, std::span<std::byte> o
   }
 }
 
+std::vector<std::byte> inflate_raw_head(const ByteSource& base, ByteRange range,
+                                        std::size_t nbytes) {
+  Inflater inflater(base, kRaw);
+  inflater.seek(range.begin);
+  std::vector<std::byte> head(nbytes);
+  std::size_t done = 0;
+  while (done < nbytes && inflater.in_offset() <= range.end) {
+    std::size_t produced = 0;
+    const int code = inflater.step(std::span(head).subspan(done), Z_NO_FLUSH, produced);
+    done += produced;
+    if (code != Z_OK && !(code == Z_BUF_ERROR && !inflater.at_end())) {
+      break;
+    }
+  }
+  head.resize(done);
+  return head;
+}
+
 SourcePtr open_deflated(SourcePtr base, std::uint64_t nbytes, std::uint32_t crc, ChunkCache& cache,
                         const InflateOptions& options) {
   Scan scan = Scanner(*base, kRaw, options, nbytes).run();

@@ -33,6 +33,10 @@ std::vector<std::byte> inflate_head(const ByteSource& base, std::size_t nbytes);
 // kCorrupt where that is damaged, or is more or less.
 void inflate_raw(const ByteSource& base, ByteRange range, std::span<std::byte> out);
 
+// The first `nbytes` bytes that it decodes to; fewer where the stream ends before or is damaged.
+std::vector<std::byte> inflate_raw_head(const ByteSource& base, ByteRange range,
+                                        std::size_t nbytes);
+
 struct InflateOptions {
   // Offer what lies before a damage, with a warning, instead of throwing.
   bool permissive = false;

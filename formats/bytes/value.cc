@@ -223,28 +223,32 @@ void print_items(std::string& out, std::string_view brackets, const Container& i
 }
 
 void print_value(std::string& out, const Value& value, std::size_t depth) {
-  std::visit(Overloaded{
-                 [&](std::monostate) { out += "null"; },
-                 [&](bool truth) { out += truth ? "true" : "false"; },
-                 [&](std::int64_t number) { out += fmt::to_string(number); },
-                 [&](std::uint64_t number) { out += fmt::to_string(number); },
-                 [&](const BigInt& number) { out += number.decimal; },
-                 [&](double number) { print_double(out, number); },
-                 [&](const std::string& text) { print_text(out, text); },
-                 [&](const Bytes& bytes) { print_text(out, bytes.bytes); },
-                 [&](const List& list) {
-                   print_items(out, "[]", list, depth,
-                               [&](const Value& item) { print_value(out, item, depth + 1); });
-                 },
-                 [&](const Dict& dict) {
-                   print_items(out, "{}", dict, depth, [&](const auto& entry) {
-                     print_text(out, entry.name);
-                     out += ": ";
-                     print_value(out, entry.value, depth + 1);
-                   });
-                 },
-             },
-             value.v);
+  std::visit(
+      Overloaded{
+          [&](std::monostate) { out += "null"; },
+          [&](bool truth) { out += truth ? "true" : "false"; },
+          [&](std::int64_t number) { out += fmt::to_string(number); },
+          [&](std::uint64_t number) { out += fmt::to_string(number); },
+          [&](const BigInt& number) { out += number.decimal; },
+          [&](double number) { print_double(out, number); },
+          [&](const std::string& text) { print_text(out, text); },
+          [&](const Bytes& bytes) { print_text(out, bytes.bytes); },
+          [&](const Complex& number) {
+            print_value(out, Value{List{Value{number.real}, Value{number.imaginary}}}, depth);
+          },
+          [&](const List& list) {
+            print_items(out, "[]", list, depth,
+                        [&](const Value& item) { print_value(out, item, depth + 1); });
+          },
+          [&](const Dict& dict) {
+            print_items(out, "{}", dict, depth, [&](const auto& entry) {
+              print_text(out, entry.name);
+              out += ": ";
+              print_value(out, entry.value, depth + 1);
+            });
+          },
+      },
+      value.v);
 }
 
 // ---- pickle out, CPython: Lib/pickle.py, protocol 3
@@ -322,6 +326,11 @@ std::string twos_complement(std::string_view decimal) {
   return bytes;
 }
 
+void pickle_double(std::string& out, double number) {
+  out += 'G';
+  put_le(out, __builtin_bswap64(std::bit_cast<std::uint64_t>(number)));
+}
+
 void pickle_int(std::string& out, std::int64_t number) {
   if (number >= 0 && number <= 0xff) {
     out += 'K';
@@ -373,9 +382,12 @@ void pickle_value(std::string& out, const Value& value) {
                    }
                  },
                  [&](const BigInt& number) { pickle_long(out, twos_complement(number.decimal)); },
-                 [&](double number) {
-                   out += 'G';
-                   put_le(out, __builtin_bswap64(std::bit_cast<std::uint64_t>(number)));
+                 [&](double number) { pickle_double(out, number); },
+                 [&](const Complex& number) {
+                   out += "cbuiltins\ncomplex\n";
+                   pickle_double(out, number.real);
+                   pickle_double(out, number.imaginary);
+                   out += "\x86R";
                  },
                  [&](const std::string& text) { pickle_text(out, text); },
                  [&](const Bytes& bytes) {

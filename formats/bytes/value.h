@@ -31,10 +31,16 @@ struct Bytes {
   bool operator==(const Bytes&) const = default;
 };
 
+struct Complex {
+  double real = 0;
+  double imaginary = 0;
+  bool operator==(const Complex&) const = default;
+};
+
 // monostate is None.
 struct Value {
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, BigInt, double, std::string,
-               Bytes, List, Dict>
+               Bytes, List, Dict, Complex>
       v;
 };
 
@@ -51,8 +57,8 @@ void set_value(Dict& dict, const std::string& name, Value value);
 // first. Throws kUsage with the byte offset of the fault.
 Value parse_json(std::string_view text);
 
-// UTF-8 JSON, two blanks of indent, a final newline. NaN and infinities become null, bytes text;
-// what is not UTF-8 becomes U+FFFD.
+// UTF-8 JSON, two blanks of indent, a final newline. NaN and infinities become null, bytes text,
+// a complex number the list of its parts; what is not UTF-8 becomes U+FFFD.
 std::string print_json(const Value& value);
 
 // attrs.npy: `dict` pickled (protocol 3) in a 0-d object array, header included, so that

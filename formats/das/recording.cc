@@ -14,6 +14,7 @@
 
 #include "formats/bytes/error.h"
 #include "formats/das/sample_types.h"
+#include "formats/extents.h"
 #include "formats/payloads/npz.h"
 #include "formats/payloads/wav.h"
 
@@ -156,8 +157,13 @@ const StoredNpy& require_member(const Store& archive, const ByteSource& file, co
       fmt::format("it has no array {}, expected a recording: data and samplerate", name));
 }
 
-// One number, in whatever type it was saved.
-double read_rate(const StoredNpy& npy, const ByteSource& file) {
+// One number, in whatever type it was saved. Labels depend on it: it is verified at once.
+double read_rate(const StoredNpy& npy, const ByteSource& file, const OpenContext& context) {
+  const auto checksum = npy.guarded_by ? npy.guarded_by->checksum(npy.record) : std::nullopt;
+  if (checksum && context.verify != Verify::kNever && !matches(*checksum)) {
+    throw corrupt_at(file.name(), checksum->payload.offset,
+                     "samplerate does not match its CRC-32; the file is damaged");
+  }
   std::vector<std::byte> stored(npy.header.dtype.itemsize);
   double rate = 0;
   if (*element_count(npy.header.shape) == 1 &&
@@ -189,7 +195,7 @@ Recording open_npz_recording(Recording recording, OpenContext& context) {
   recording.frames = shape[0];
   recording.channels = shape.size() == 2 ? shape[1] : 1;
   recording.rate_hz =
-      read_rate(require_member(*archive, *recording.file, "samplerate"), *recording.file);
+      read_rate(require_member(*archive, *recording.file, "samplerate"), *recording.file, context);
   recording.guarded_by = data.guarded_by;
   recording.record = data.record;
   recording.offset = data.data_offset();

@@ -66,6 +66,31 @@ class WholeMember : public ChunkSource {
   ZipMember member_;
 };
 
+// The beginning of a deflated member, for those who need no more: decoded anew for each read, and
+// never verified.
+class MemberHead : public ByteSource {
+ public:
+  MemberHead(SourcePtr archive, std::string name, std::uint64_t offset, const ZipMember& member)
+      : ByteSource(std::move(name), member.nbytes, 0),
+        archive_(std::move(archive)),
+        range_{offset, offset + member.stored_nbytes} {}
+
+ private:
+  void do_read(std::uint64_t offset, std::span<std::byte> out) const override {
+    const std::vector<std::byte> head = inflate_raw_head(*archive_, range_, offset + out.size());
+    if (head.size() < offset + out.size()) {
+      throw corrupt_at(name(), range_.begin,
+                       fmt::format("the deflate stream ends or is damaged after {} bytes, expected "
+                                   "{}; the file is damaged",
+                                   head.size(), nbytes()));
+    }
+    std::copy(head.begin() + static_cast<std::ptrdiff_t>(offset), head.end(), out.begin());
+  }
+
+  SourcePtr archive_;
+  ByteRange range_;
+};
+
 // "a/b.npy" as the names above it and its own; nothing where a part is no name.
 std::optional<std::vector<std::string>> split_path(std::string_view path) {
   std::vector<std::string> parts;
@@ -172,22 +197,23 @@ class NpzReader {
       npy.record = guards_->add(offset, member);
       return npy;
     }
-    StoredNpy npy = read_stored_npy(inflate(member, offset), 0, member.nbytes);
-    npy.storage = "deflated";
-    return npy;
+    return open_deflated_member(member, offset);
   }
 
-  // The preamble is read from it at once: a damaged member is found when the archive is opened.
-  SourcePtr inflate(const ZipMember& member, std::uint64_t offset) {
-    auto part = std::make_shared<PartSource>(
-        source_, fmt::format("{} ({})", source_->name(), printable(member.name)), offset,
-        member.stored_nbytes);
+  StoredNpy open_deflated_member(const ZipMember& member, std::uint64_t offset) {
+    const std::string name = fmt::format("{} ({})", source_->name(), printable(member.name));
+    StoredNpy npy = read_stored_npy(std::make_shared<MemberHead>(source_, name, offset, member), 0,
+                                    member.nbytes);
+    npy.storage = "deflated";
+    auto part = std::make_shared<PartSource>(source_, name, offset, member.stored_nbytes);
     if (member.nbytes <= kMostWholeNbytes) {
-      return std::make_shared<CachedSource>(
-          std::move(part), member.nbytes, std::max<std::uint64_t>(member.nbytes, 1),
+      npy.source = std::make_shared<CachedSource>(
+          std::move(part), member.nbytes, member.nbytes,
           std::make_unique<WholeMember>(source_, directory_, member), *context_.cache);
+    } else {
+      npy.source = open_deflated(std::move(part), member.nbytes, member.crc32, *context_.cache, {});
     }
-    return open_deflated(std::move(part), member.nbytes, member.crc32, *context_.cache, {});
+    return npy;
   }
 
   SourcePtr source_;

@@ -41,6 +41,7 @@ enum class Global : std::uint64_t {
   kSet,
   kBytes,
   kByteArray,
+  kComplex,
 };
 
 struct KnownGlobal {
@@ -64,6 +65,8 @@ constexpr KnownGlobal kGlobals[] = {
     {"builtins frozenset", Global::kSet},
     {"builtins bytes", Global::kBytes},
     {"builtins bytearray", Global::kByteArray},
+    {"builtins complex", Global::kComplex},
+    {"__builtin__ complex", Global::kComplex},
     {"__builtin__ set", Global::kSet},
     {"__builtin__ frozenset", Global::kSet},
     {"__builtin__ bytes", Global::kBytes},
@@ -833,6 +836,12 @@ PickleRef PickleReader::reduce_known(Global global, const std::vector<PickleRef>
       }
       if (count == 2 && is(arguments[0], PickleKind::kText)) {
         return add_list(PickleKind::kEncoded, {arguments[0]});
+      }
+      break;
+    case Global::kComplex:
+      if (count == 2 && is(arguments[0], PickleKind::kFloat) &&
+          is(arguments[1], PickleKind::kFloat)) {
+        return add_list(PickleKind::kComplex, arguments);
       }
       break;
     default:

@@ -35,6 +35,7 @@ enum class PickleKind : std::uint8_t {
   kTuple,    // items
   kSet,      // items
   kDict,     // items: key, value, key, value
+  kComplex,  // items: two kFloat
   kArray,    // array()
   kScalar,   // array(), of shape ()
   kUnknown,  // would need code

@@ -90,6 +90,14 @@ Value element_value(const DType& dtype, const std::byte* bytes) {
         return {load<double>(bytes, swap)};
       }
       break;
+    case 'c':
+      if (dtype.itemsize == 8) {
+        return {Complex{load<float>(bytes, swap), load<float>(bytes + 4, swap)}};
+      }
+      if (dtype.itemsize == 16) {
+        return {Complex{load<double>(bytes, swap), load<double>(bytes + 8, swap)}};
+      }
+      break;
     case 'S': {
       std::string text(reinterpret_cast<const char*>(bytes), dtype.itemsize);
       text.erase(text.find_last_not_of('\0') + 1);
@@ -166,6 +174,8 @@ class ValueBuilder {
         return {build_list(tree_.items(ref), depth)};
       case PickleKind::kDict:
         return {build_dict(ref, depth)};
+      case PickleKind::kComplex:
+        return {Complex{float_of(tree_.items(ref)[0]), float_of(tree_.items(ref)[1])}};
       case PickleKind::kArray:
       case PickleKind::kScalar:
         return build_array(ref, depth);
@@ -173,6 +183,8 @@ class ValueBuilder {
         throw Dropped{"an object that only code can make"};
     }
   }
+
+  double float_of(PickleRef ref) const { return std::bit_cast<double>(tree_[ref].number); }
 
   // What all is bounded is the whole pickle's: a value that is one too many drops itself only.
   void count(std::uint64_t values, std::uint64_t nbytes) {

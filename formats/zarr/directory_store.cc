@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/folder.h"
@@ -23,6 +23,23 @@ namespace {
 
 std::int64_t to_ns(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+std::int64_t now_ns(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return to_ns(now);
+}
+
+// A moment that no file has been changed after, and every later change is after. The kernel stamps
+// files by a clock that moves in steps of some milliseconds: one step is waited for.
+std::int64_t take_time() {
+  const std::int64_t moment = now_ns(CLOCK_REALTIME);
+  for (int i = 0; i < 200 && now_ns(CLOCK_REALTIME_COARSE) <= moment; ++i) {
+    const timespec pause{0, 200'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return moment;
 }
 
 Error changed_error(const std::string& name) {
@@ -61,9 +78,7 @@ class DirectoryStore : public KeyStore {
       : folder_(path, confine),
         root_(absolute_root(folder_.path())),
         confined_(confine),
-        opened_at_ns_(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                          std::chrono::system_clock::now().time_since_epoch())
-                          .count()) {}
+        opened_at_ns_(take_time()) {}
 
   std::string name_of(const std::string& key) const override { return folder_.path_of(key); }
 

@@ -286,6 +286,9 @@ class HierarchyReader {
       settle_separator(prefix, metadata);
       std::vector<StoredArray> arrays = open_array(prefix, name, metadata, document.source);
       arrays.front().attributes = attributes;
+      for (StoredArray& array : arrays) {
+        array.sources.push_back(document.source);
+      }
       return arrays;
     } catch (const Error& error) {
       // Name the document, unless the text names a file already.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct GoldenCase {
   std::string folder;                  // paths in `arguments` are relative to it
   std::vector<std::string> arguments;  // of `npyfs mount`, without the mount point
   std::string expected;                // folder with <split>/<array>.npy
+  std::set<std::string> inexact;       // arrays that need not be the expected ones byte for byte
 };
 
 // Cases of every format in the table that succeed, are undamaged and need no file to be made first.

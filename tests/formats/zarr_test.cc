@@ -249,6 +249,7 @@ class ZarrStore : public ::testing::Test {
     warnings.clear();
     OpenContext context;
     context.cache = &cache;
+    context.confine = confine;
     context.warn = [&](const std::string& text) { warnings.push_back(text); };
     Location location{path, std::filesystem::is_directory(path), nullptr};
     if (!location.is_directory) {
@@ -283,6 +284,7 @@ class ZarrStore : public ::testing::Test {
 
   ScratchFolder folder;
   Cache cache;
+  bool confine = false;
   std::vector<std::string> warnings;
 };
 
@@ -404,6 +406,23 @@ TEST_F(ZarrStore, LinksThatGoRoundHaveAnEnd) {
   std::filesystem::create_directory_symlink(folder.path() / "s.zarr", "s.zarr/g/back");
   std::filesystem::create_directory_symlink(folder.path() / "s.zarr/g", "s.zarr/g/self");
   EXPECT_EQ(open()->root.arrays.size(), 1U);
+}
+
+TEST_F(ZarrStore, LinksOutOfAConfinedStoreAreNotFollowed) {
+  write_v2(R"("shape":[4],"chunks":[2])");
+  write_v2(R"("shape":[4],"chunks":[2])", "y");
+  folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
+  folder.write("outside/1", packed(Shorts{3, 4}));
+  std::filesystem::create_symlink(folder.path() / "outside/1", "s.zarr/x/1");
+  std::filesystem::rename("s.zarr/y/.zarray", "outside/.zarray");
+  std::filesystem::create_symlink(folder.path() / "outside/.zarray", "s.zarr/y/.zarray");
+  EXPECT_EQ(read(open()), packed(Shorts{1, 2, 3, 4}));
+  confine = true;
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.arrays.size(), 1U);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("y is left out")));
+  EXPECT_EQ(read_array(*array_of(store), {0, 4}), packed(Shorts{1, 2}));
+  error_of(ErrorKind::kCorrupt, [&] { read(store); });
 }
 
 TEST_F(ZarrStore, ReadsTheIndexOfAShardOnce) {

@@ -14,6 +14,9 @@ A case is an object:
   stderr_has    words on stderr of a mount that succeeds
   expected      folder of the .npy files (and a subset of attrs.json) that must appear
   only          no other .npy is listed
+  nodes         file {node: attributes}: a subset of attrs.* of the root (node ""), of
+                <group>/attrs.json and <array>.attrs.json; what JSON lacks is escaped in it
+  values        arrays of which only shape and values count;  loose: the byte order may differ, too
   optional      arrays that may be missing or answer EIO; where they read they are the expected ones
   unreadable    arrays that are missing, or whose first and last byte of data answer EIO
   eio           {array: [[first, last], ...]}: rows that answer EIO; the others read, unless they
@@ -41,7 +44,7 @@ from mounting import PAGE, MountTest, mounts_at, npyfs, read_range, saved
 DATA = pathlib.Path(__file__).parents[1] / "data"
 KNOWN = set("name args cwd files fails rc says may_fail stderr_has expected only eio readable eio_at "
             "spots records records_eio count absent must_not_exist optional "
-            "unreadable".split())
+            "unreadable nodes values loose".split())
 
 
 def make_file(path, what, base):
@@ -94,6 +97,42 @@ def rows_in(ranges):
     return [row for first, last in ranges for row in range(first, last + 1)]
 
 
+ANY = object()  # what neither JSON nor plain data can hold: not compared
+
+
+def unescape(value):
+    """What the escapes of an attributes file stand for."""
+    if isinstance(value, list):
+        return [unescape(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    for mark, read in {"__float__": float, "__bytes__": bytes.fromhex,
+                       "__complex__": lambda parts: complex(*parts), "__ref__": lambda _: ANY,
+                       "__datetime__": lambda _: ANY, "__empty__": lambda _: None}.items():
+        if mark in value:
+            return read(value[mark])
+    if "__ndarray__" in value:
+        return unescape(value["data"])
+    return {name: unescape(item) for name, item in value.items()}
+
+
+def same(got, wanted, text):
+    """`text`: got is from JSON, where NaN, infinities, bytes and complex numbers have no one form."""
+    if isinstance(wanted, list):
+        return isinstance(got, list) and len(got) == len(wanted) and all(
+            same(*pair, text) for pair in zip(got, wanted))
+    if isinstance(wanted, dict):
+        return isinstance(got, dict) and got.keys() == wanted.keys() and all(
+            same(got[name], wanted[name], text) for name in wanted)
+    if isinstance(wanted, float) and not math.isfinite(wanted):
+        return got is None if text else got == wanted or (got != got and wanted != wanted)
+    if isinstance(wanted, bytes) and text:
+        return isinstance(got, str)
+    if isinstance(wanted, complex) and text:
+        return True
+    return wanted is ANY or got == wanted
+
+
 class GoldenTest(MountTest):
     def check(self, case, base):
         self.assertLessEqual(set(case), KNOWN, "this runner does not know how to check that")
@@ -131,8 +170,11 @@ class GoldenTest(MountTest):
         wanted = arrays_below(expected) if expected else set()
         by_row = set(case.get("eio", {})) | set(case.get("readable", {}))
         optional = {name for name in case.get("optional", []) if not readable(mnt / name)}
-        for name in sorted(wanted - by_row - optional):
+        inexact = set(case.get("values", [])) | set(case.get("loose", []))
+        for name in sorted(wanted - by_row - optional - inexact):
             self.check_array(mnt / name, expected / name)
+        for name in sorted(inexact - optional):
+            self.check_values(mnt / name, expected / name, name in case.get("loose", []))
         for name in case.get("unreadable", []):
             self.check_unreadable(mnt / name)
         for name in sorted(by_row):
@@ -157,6 +199,8 @@ class GoldenTest(MountTest):
             self.assertEqual((len(names), len(set(names))), (count, count), name)
         for name in case.get("absent", []):
             self.assertFalse(os.path.lexists(mnt / name), f"{name} must not exist")
+        if "nodes" in case:
+            self.check_nodes(mnt, json.loads((base / case["nodes"]).read_text()))
         attributes = expected / "attrs.json" if expected else None
         self.check_attributes(
             mnt, json.loads(attributes.read_text()) if attributes and attributes.exists() else {})
@@ -170,6 +214,27 @@ class GoldenTest(MountTest):
         self.assertTrue(got == wanted, f"{path} differs from {golden}")
         mapped = np.load(path, mmap_mode="r")
         self.assertTrue(mapped.tobytes() == np.load(golden).tobytes(), f"{path}: memmap differs")
+
+    def check_values(self, path, golden, same_type):
+        got, wanted = np.load(path), np.load(golden)
+        self.assertEqual(got.shape, wanted.shape, path)
+        if same_type:
+            self.assertEqual((got.dtype.kind, got.dtype.itemsize),
+                             (wanted.dtype.kind, wanted.dtype.itemsize), path)
+        np.testing.assert_array_equal(got, wanted, str(path))
+
+    def check_nodes(self, mnt, nodes):
+        for node, wanted in nodes.items():
+            wanted = {name: unescape(value) for name, value in wanted.items()}
+            wanted = {name: value for name, value in wanted.items() if value is not ANY}
+            if node == "":
+                self.check_attributes(mnt, wanted, exact=False)
+            elif wanted:
+                beside = mnt / f"{node}.attrs.json"
+                path = beside if beside.exists() else mnt / node / "attrs.json"
+                got = json.loads(path.read_text())
+                for name, value in wanted.items():
+                    self.assertTrue(same(got.get(name), value, text=True), f"{path}: {name}")
 
     def check_unreadable(self, path):
         if not path.exists():
@@ -217,12 +282,15 @@ class GoldenTest(MountTest):
             got = read_range(path, data_at + offset, len(digits) // 2)
             self.assertEqual(got.hex(), digits.lower(), f"{path}: {offset}")
 
-    def check_attributes(self, mnt, wanted):
+    def check_attributes(self, mnt, wanted, exact=True):
         listed = json.loads((mnt / "attrs.json").read_text())
         pickled = np.load(mnt / "attrs.npy", allow_pickle=True)
         self.assertEqual((pickled.shape, pickled.dtype, type(pickled[()])), ((), object, dict))
         for attributes in (listed, pickled[()]):
-            self.assertEqual({name: attributes.get(name) for name in wanted}, wanted)
+            text = attributes is listed
+            for name, value in wanted.items():
+                got = attributes.get(name)
+                self.assertTrue(got == value if exact else same(got, value, text), name)
         self.assertEqual(set(listed), set(pickled[()]))
 
 

@@ -34,6 +34,13 @@ std::vector<CodecPtr> all_codecs() {
   codecs.push_back(make_shuffle(3));
   codecs.push_back(make_byte_swap(8));
   codecs.push_back(make_base64());
+  codecs.push_back(make_lzf());
+  codecs.push_back(make_hdf5_lz4());
+  codecs.push_back(make_bitshuffle(4, 0, BitshuffleInner::kNone));
+  codecs.push_back(make_bitshuffle(4, 0, BitshuffleInner::kLz4));
+  codecs.push_back(make_bitshuffle(3, 16, BitshuffleInner::kZstd));
+  codecs.push_back(make_szip({141, 8, 8, 400}));
+  codecs.push_back(make_szip({169, 16, 64, 90}));
   codecs.push_back(make_crc32c(ChecksumPlace::kEnd));
   codecs.push_back(make_fletcher32());
   codecs.push_back(make_jenkins_lookup3(0));

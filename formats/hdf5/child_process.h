@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// npyfs's end of the socket to the child that runs libhdf5 for one file.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "formats/bytes/byte_source.h"
+#include "formats/hdf5/wire.h"
+
+namespace npyfs {
+
+// Any thread; one question at a time, as libhdf5 itself would have it: the lock is held while the
+// child works. A child is started when it is first asked, and anew after it has died. This is the
+// one place below fs/ with a lock and a process (see formats/README.md).
+class Hdf5Process {
+ public:
+  // `path` stays good wherever the working directory goes. The source is asked whether it has
+  // changed.
+  Hdf5Process(SourcePtr source, std::string path);
+  ~Hdf5Process();
+  Hdf5Process(const Hdf5Process&) = delete;
+  Hdf5Process& operator=(const Hdf5Process&) = delete;
+
+  const SourcePtr& source() const { return source_; }
+
+  // Sends `request` and hands every frame of the answer to `take` until that returns true. Throws
+  // what `take` throws, and kCorrupt where the child dies or is silent for too long.
+  void ask(FrameWriter& request, const std::function<bool(const Frame& frame)>& take) const;
+
+  // The box `start`, `count` of the data set `path`, which is to fill `out`. Throws kCorrupt where
+  // it does not, or cannot be read.
+  void read(const std::string& path, ReadForm form, std::uint32_t characters, const Shape& start,
+            const Shape& count, std::span<std::byte> out) const;
+
+  // Ends the child: nothing is going to be asked for some time, or the process is about to fork.
+  void rest() const;
+
+ private:
+  class Child;
+
+  SourcePtr source_;
+  std::string path_;
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<Child> child_;  // guarded by mutex_
+};
+
+}  // namespace npyfs

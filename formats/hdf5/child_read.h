@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads elements by libhdf5. For the child only.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "formats/hdf5/child_describe.h"
+#include "formats/hdf5/child_handle.h"
+#include "formats/hdf5/child_type.h"
+
+namespace npyfs {
+
+// The box `start`, `count` of the data set `path`, dense in C order, as kData frames. Axes that
+// belong to the element type are read whole whatever the box says of them.
+struct BoxRequest {
+  std::string path;
+  ReadForm form = ReadForm::kPlain;
+  std::uint32_t characters = 0;  // of kText: code points of each
+  Shape start;
+  Shape count;
+};
+void read_box(hid_t file, const BoxRequest& request, const SendFrame& send);
+
+// Elements of the data set, all of one block in memory; `bytes` are as `type` has them.
+void read_elements(hid_t dataset, const NpyType& type, const Shape& start, const Shape& count,
+                   void* bytes);
+
+// The most code points any string of the data set has, but at least 1.
+std::uint32_t longest_text(hid_t dataset, const NpyType& type, const Shape& shape);
+// Where each sequence of a data set with one axis ends, in items.
+std::vector<std::uint64_t> sequence_ends(hid_t dataset, const NpyType& type, const Shape& shape);
+
+// How many whole rows (along axis 0) make about 1 MiB, at least one.
+std::uint64_t block_rows(const Shape& shape, std::uint64_t element_nbytes);
+
+}  // namespace npyfs

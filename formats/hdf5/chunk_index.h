@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The index of the chunks of a data set, read from the file itself: libhdf5 1.10 has no way to list
+// many chunks that does not walk the index anew for each.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "formats/bytes/byte_source.h"
+#include "formats/bytes/dtype.h"
+#include "formats/hdf5/chunk_table.h"
+
+namespace npyfs {
+
+// Where to look. Lengths and shapes are along the data set's own axes.
+struct ChunkIndexPlace {
+  std::uint64_t base = 0;    // what addresses in the file count from
+  std::uint64_t header = 0;  // address of the object header
+  Shape shape;
+  Shape chunk_shape;
+  std::uint64_t chunk_nbytes = 0;  // of a chunk without filters
+  bool filtered = false;
+};
+
+// `place` is that of a chunk in the grid of chunks, one number for each axis.
+using TakeChunk =
+    std::function<void(std::span<const std::uint64_t> place, const StoredChunk& chunk)>;
+
+// Hands over every chunk that the index names, in its order; addresses with the base added, not
+// checked to lie within the file. Reads no byte twice as much as the file has. Throws kCorrupt for
+// a damaged index, kUnsupported for one of a kind that is not known here.
+void read_chunk_index(const ByteSource& source, const ChunkIndexPlace& where,
+                      const TakeChunk& take);
+
+}  // namespace npyfs

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/hdf5/linked_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "formats/bytes/error.h"
+#include "formats/bytes/folder.h"
+#include "formats/hdf5/child_process.h"
+#include "formats/hdf5/chunk_reader.h"
+#include "formats/hdf5/description.h"
+#include "formats/hdf5/read_grids.h"
+
+namespace npyfs {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostFiles = 10'000;
+constexpr std::size_t kMostLinksInARow = 16;
+
+// One file; its relative names count from its own folder.
+struct LinkedFile {
+  std::shared_ptr<Hdf5Process> process;
+  Folder folder;
+};
+
+bool has_part(const std::string& path, const std::string& part) {
+  const fs::path parts(path);
+  return std::find(parts.begin(), parts.end(), part) != parts.end();
+}
+
+class Opener {
+ public:
+  explicit Opener(OpenContext& context) : context_(context) {}
+  Opener(const Opener&) = delete;
+  Opener& operator=(const Opener&) = delete;
+  // No process is left running: the mount is going to fork, and may never need it.
+  ~Opener() {
+    for (const auto& [path, file] : files_) {
+      file->process->rest();
+    }
+  }
+
+  StorePtr open(const SourcePtr& source, const std::string& path) {
+    LinkedFile& file = add_file(fs::absolute(path).string(), source);
+    auto store = std::make_shared<Store>();
+    store->sources = {source};
+    GroupDescription described = describe(file, "/");
+    if (described.groups.size() != 1) {
+      throw file_error(ErrorKind::kCorrupt, source->name(), "it has no root group");
+    }
+    const VisitScope scope(*this, {&file, "/"});
+    build(file, described.groups.front(), store->root);
+    store->root.name.clear();
+    return store;
+  }
+
+ private:
+  // What is being opened, from the file that was named on: links that go round come back to it.
+  struct Visit {
+    const LinkedFile* file;
+    std::string path;
+    bool operator==(const Visit&) const = default;
+  };
+  class VisitScope {
+   public:
+    VisitScope(Opener& opener, Visit visit) : visits_(opener.visits_) {
+      if (visits_.size() > kMostLinksInARow ||
+          std::find(visits_.begin(), visits_.end(), visit) != visits_.end()) {
+        throw Error(ErrorKind::kUnsupported, "it leads back to itself");
+      }
+      visits_.push_back(std::move(visit));
+    }
+    ~VisitScope() { visits_.pop_back(); }
+    VisitScope(const VisitScope&) = delete;
+    VisitScope& operator=(const VisitScope&) = delete;
+
+   private:
+    std::vector<Visit>& visits_;
+  };
+
+  LinkedFile& add_file(const std::string& absolute, const SourcePtr& source) {
+    if (files_.size() >= kMostFiles) {
+      throw file_error(ErrorKind::kTooLarge, source->name(),
+                       fmt::format("more than {} files are linked to", kMostFiles));
+    }
+    auto file = std::make_unique<LinkedFile>(
+        LinkedFile{std::make_shared<Hdf5Process>(source, absolute),
+                   Folder(fs::path(absolute).parent_path().string(), true)});
+    return *files_.emplace(absolute, std::move(file)).first->second;
+  }
+
+  // A file that `from` names; the same one for the same name.
+  LinkedFile& linked_file(LinkedFile& from, const std::string& name) {
+    if (name == ".") {
+      return from;
+    }
+    const std::string absolute = allowed_path(from, name);
+    const auto known = files_.find(absolute);
+    return known != files_.end() ? *known->second : add_file(absolute, open_allowed(from, name));
+  }
+
+  static std::string allowed_path(const LinkedFile& from, const std::string& name) {
+    if (name.empty() || fs::path(name).is_absolute() || has_part(name, "..") ||
+        name.find('\0') != std::string::npos) {
+      throw Error(ErrorKind::kUnsupported,
+                  fmt::format("it leads to '{}', expected a file below the file's own folder",
+                              printable(name)));
+    }
+    return fs::path(from.folder.path_of(name)).lexically_normal().string();
+  }
+
+  static SourcePtr open_allowed(LinkedFile& from, const std::string& name) {
+    allowed_path(from, name);
+    try {
+      return from.folder.open(name);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kUnsupported) {
+        throw;
+      }
+      throw Error(ErrorKind::kUnsupported,
+                  fmt::format("it leads to '{}', expected a regular file below the file's own "
+                              "folder",
+                              printable(name)));
+    }
+  }
+
+  GroupDescription describe(const LinkedFile& file, const std::string& path) {
+    const std::string& name = file.process->source()->name();
+    file.process->source()->check_unchanged();
+    FrameWriter request(FrameKind::kDescribe);
+    request.add_text(path);
+    DescriptionReader reader(name);
+    file.process->ask(request, [&](const Frame& frame) { return reader.add(frame); });
+    for (const std::string& warning : reader.warnings()) {
+      context_.warn(fmt::format("{}: {}", printable(name), printable(warning)));
+    }
+    return reader.take();
+  }
+
+  void leave_out(const LinkedFile& file, const std::string& path, const Error& error) const {
+    context_.warn(fmt::format("{}: {}: left out: {}", printable(file.process->source()->name()),
+                              printable(path), error.what()));
+  }
+
+  void build(LinkedFile& file, GroupDescription& described, Group& group) {
+    group.name = described.name;
+    group.attributes = std::move(described.attributes);
+    for (ArrayDescription& array : described.arrays) {
+      add_array(file, array, group);
+    }
+    for (const ExternalLinkDescription& link : described.links) {
+      try {
+        follow(file, link, group);
+      } catch (const Error& error) {
+        require_lenient(error);
+        leave_out(file, link.name, error);
+      }
+    }
+    for (GroupDescription& inner : described.groups) {
+      build(file, inner, group.groups.emplace_back());
+    }
+  }
+
+  // What changed while it was read, or memory that lacks, is not left out.
+  static void require_lenient(const Error& error) {
+    if (error.kind() == ErrorKind::kChanged) {
+      throw;
+    }
+  }
+
+  void follow(LinkedFile& from, const ExternalLinkDescription& link, Group& group) {
+    LinkedFile& file = linked_file(from, link.file);
+    const VisitScope scope(*this, {&file, link.path});
+    GroupDescription described = describe(file, link.path);
+    for (GroupDescription& inner : described.groups) {
+      inner.name = link.name;
+    }
+    for (ArrayDescription& array : described.arrays) {
+      array.name = link.name;
+    }
+    described.links.clear();
+    Group found;
+    build(file, described, found);
+    std::move(found.arrays.begin(), found.arrays.end(), std::back_inserter(group.arrays));
+    std::move(found.groups.begin(), found.groups.end(), std::back_inserter(group.groups));
+  }
+
+  void add_array(LinkedFile& file, ArrayDescription& array, Group& group) {
+    try {
+      StoredArray stored;
+      stored.name = array.name;
+      stored.sources = {file.process->source()};
+      stored.parts.emplace_back(make_grid(file, array, stored.sources));
+      stored.attributes = std::move(array.attributes);
+      group.arrays.push_back(std::move(stored));
+      const auto* read = std::get_if<ReadStorage>(&array.storage);
+      if (read != nullptr && read->form == ReadForm::kConcat) {
+        group.arrays.push_back(offsets_of(file, array, *read));
+      }
+    } catch (const Error& error) {
+      require_lenient(error);
+      leave_out(file, array.path, error);
+    }
+  }
+
+  // Where each sequence begins, and the last ends: int64 [N+1].
+  static StoredArray offsets_of(const LinkedFile& file, const ArrayDescription& array,
+                                const ReadStorage& read) {
+    std::vector<std::uint64_t> offsets = {0};
+    offsets.insert(offsets.end(), read.row_ends.begin(), read.row_ends.end());
+    const auto bytes = std::as_bytes(std::span(offsets));
+    StoredArray stored;
+    stored.name = array.name + "_offsets";
+    stored.sources = {file.process->source()};
+    stored.parts.emplace_back(make_mapped_grid(
+        DType::simple("<i8"), {offsets.size()},
+        std::make_shared<MemorySource>(file.process->source()->name(),
+                                       std::vector<std::byte>(bytes.begin(), bytes.end())),
+        0));
+    return stored;
+  }
+
+  using GridPtr = std::shared_ptr<const ChunkGrid>;
+
+  // `sources` gets what the array reads besides the file itself.
+  GridPtr make_grid(LinkedFile& file, const ArrayDescription& array,
+                    std::vector<SourcePtr>& sources) {
+    const SourcePtr& source = file.process->source();
+    if (std::holds_alternative<AbsentStorage>(array.storage)) {
+      return make_absent_grid(array);
+    }
+    if (const auto* contiguous = std::get_if<ContiguousStorage>(&array.storage)) {
+      return make_mapped_grid(array.dtype, array.shape, source, contiguous->offset);
+    }
+    if (const auto* compact = std::get_if<CompactStorage>(&array.storage)) {
+      const auto bytes = std::as_bytes(std::span(compact->bytes));
+      return make_mapped_grid(
+          array.dtype, array.shape,
+          std::make_shared<MemorySource>(source->name(), std::vector(bytes.begin(), bytes.end())),
+          0);
+    }
+    if (const auto* chunked = std::get_if<ChunkedStorage>(&array.storage)) {
+      return make_chunk_reader(array, *chunked, *file.process, context_.warn);
+    }
+    if (const auto* read = std::get_if<ReadStorage>(&array.storage)) {
+      return make_library_grid(array, *read, file.process);
+    }
+    if (const auto* external = std::get_if<ExternalStorage>(&array.storage)) {
+      return make_external(file, array, *external, sources);
+    }
+    return make_virtual(file, array, std::get<VirtualStorage>(array.storage), sources);
+  }
+
+  static GridPtr make_external(LinkedFile& file, const ArrayDescription& array,
+                               const ExternalStorage& external, std::vector<SourcePtr>& sources) {
+    std::vector<std::pair<SourcePtr, ByteRange>> pieces;
+    for (const ExternalStorage::Piece& piece : external.pieces) {
+      SourcePtr source = open_allowed(file, piece.file);
+      const std::uint64_t begin = std::min(piece.offset, source->nbytes());
+      const std::uint64_t nbytes = std::min(piece.nbytes, source->nbytes() - begin);
+      sources.push_back(source);
+      pieces.emplace_back(std::move(source), ByteRange{begin, begin + nbytes});
+      if (nbytes < piece.nbytes) {
+        break;  // it may be as long as it likes; the array is long enough or is refused
+      }
+    }
+    const std::string name = sources.back()->name();
+    return make_mapped_grid(array.dtype, array.shape, make_joined_source(name, std::move(pieces)),
+                            0);
+  }
+
+  GridPtr make_virtual(LinkedFile& file, const ArrayDescription& array,
+                       const VirtualStorage& storage, std::vector<SourcePtr>& sources) {
+    const VisitScope scope(*this, {&file, array.path});
+    std::vector<VirtualPart> parts;
+    for (const VirtualStorage::Mapping& mapping : storage.mappings) {
+      add_part(file, mapping, parts, sources);
+    }
+    return make_virtual_grid(array, std::move(parts), *context_.cache);
+  }
+
+  // A source that is not there is the fill value, as for libhdf5.
+  void add_part(LinkedFile& file, const VirtualStorage::Mapping& mapping,
+                std::vector<VirtualPart>& parts, std::vector<SourcePtr>& sources) {
+    GroupDescription described;
+    LinkedFile* from = nullptr;
+    try {
+      from = &linked_file(file, mapping.file);
+      described = describe(*from, mapping.path);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kNotFound) {
+        return;
+      }
+      throw;
+    }
+    if (described.arrays.size() != 1) {
+      return;
+    }
+    VirtualPart part{nullptr, {from->process->source()}, mapping.here, {}};
+    part.grid = make_grid(*from, described.arrays.front(), part.sources);
+    part.there = mapping.there.value_or(VirtualStorage::whole(part.grid->shape()));
+    sources.insert(sources.end(), part.sources.begin(), part.sources.end());
+    parts.push_back(std::move(part));
+  }
+
+  OpenContext& context_;
+  std::map<std::string, std::unique_ptr<LinkedFile>> files_;  // by absolute path
+  std::vector<Visit> visits_;
+};
+
+}  // namespace
+
+StorePtr open_hdf5(const SourcePtr& source, const std::string& path, OpenContext& context) {
+  return Opener(context).open(source, path);
+}
+
+}  // namespace npyfs

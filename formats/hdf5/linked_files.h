@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An HDF5 file and those that it links to, as one store.
+
+#pragma once
+
+#include <string>
+
+#include "formats/store.h"
+
+namespace npyfs {
+
+// Throws kCorrupt where libhdf5 cannot open the file, or does not survive it. What is in it and
+// cannot be shown is left out with a warning. Of other files only regular ones below the file's own
+// folder are opened.
+StorePtr open_hdf5(const SourcePtr& source, const std::string& path, OpenContext& context);
+
+}  // namespace npyfs

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Virtual data sets: HDF5 File Format Specification 3.0, IV.A.2.i (layout class 3).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "formats/bytes/byte_range.h"
+#include "formats/bytes/error.h"
+#include "formats/hdf5/read_grids.h"
+
+namespace npyfs {
+
+namespace {
+
+using Steps = VirtualStorage::Steps;
+
+constexpr std::uint64_t kBlockNbytes = std::uint64_t{1} << 20;
+
+// The elements along an axis that a selection takes, by their number k in it.
+std::uint64_t taken(const Steps& steps) { return steps.count * steps.block; }
+
+std::uint64_t coordinate(const Steps& steps, std::uint64_t k) {
+  return steps.start + k / steps.block * steps.stride + k % steps.block;
+}
+
+// How many of them lie before `end`.
+std::uint64_t taken_before(const Steps& steps, std::uint64_t end) {
+  if (end <= steps.start || taken(steps) == 0) {
+    return 0;
+  }
+  const std::uint64_t into = end - steps.start;
+  const std::uint64_t whole = into / steps.stride;
+  if (whole >= steps.count) {
+    return taken(steps);
+  }
+  return whole * steps.block + std::min(into % steps.stride, steps.block);
+}
+
+// Strides in bytes of a dense array in C order.
+Shape strides_of(const Shape& shape, std::uint64_t itemsize) {
+  Shape strides(shape.size(), itemsize);
+  for (std::size_t axis = shape.size(); axis-- > 1;) {
+    strides[axis - 1] = strides[axis] * shape[axis];
+  }
+  return strides;
+}
+
+// Copies a box between two dense arrays; both pointers are at its first element.
+void copy_box(std::byte* to, const Shape& to_strides, const std::byte* from,
+              const Shape& from_strides, const Shape& count, std::uint64_t itemsize,
+              std::size_t axis = 0) {
+  if (axis == count.size()) {
+    std::memcpy(to, from, itemsize);
+    return;
+  }
+  if (axis + 1 == count.size()) {
+    std::memcpy(to, from, count[axis] * itemsize);
+    return;
+  }
+  for (std::uint64_t i = 0; i < count[axis]; ++i) {
+    copy_box(to + i * to_strides[axis], to_strides, from + i * from_strides[axis], from_strides,
+             count, itemsize, axis + 1);
+  }
+}
+
+void fill(std::span<std::byte> out, std::span<const std::byte> element) {
+  for (std::size_t at = 0; at < out.size(); at += element.size()) {
+    std::memcpy(out.data() + at, element.data(), element.size());
+  }
+}
+
+// Reads boxes of any grid.
+class BoxReader {
+ public:
+  BoxReader(const ChunkGrid& grid, ChunkCache& cache) : grid_(grid), cache_(cache) {}
+
+  // Fills `out`, dense in C order.
+  void read(const Shape& start, const Shape& count, std::span<std::byte> out) const {
+    const std::uint64_t itemsize = grid_.dtype().itemsize;
+    const Shape out_strides = strides_of(count, itemsize);
+    const std::size_t rank = start.size();
+    Shape first(rank);
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      first[axis] = start[axis] / grid_.chunk_shape()[axis];
+    }
+    Shape at = first;
+    do {
+      std::uint64_t chunk = 0;
+      for (std::size_t axis = 0; axis < rank; ++axis) {
+        chunk = chunk * grid_.grid_shape()[axis] + at[axis];
+      }
+      copy_chunk(chunk, start, count, out, out_strides);
+    } while (advance(at, first, start, count));
+  }
+
+ private:
+  // To the next chunk that the box touches.
+  bool advance(Shape& at, const Shape& first, const Shape& start, const Shape& count) const {
+    for (std::size_t axis = at.size(); axis-- > 0;) {
+      if ((++at[axis]) * grid_.chunk_shape()[axis] < start[axis] + count[axis]) {
+        return true;
+      }
+      at[axis] = first[axis];
+    }
+    return false;
+  }
+
+  void copy_chunk(std::uint64_t chunk, const Shape& start, const Shape& count,
+                  std::span<std::byte> out, const Shape& out_strides) const {
+    const std::uint64_t itemsize = grid_.dtype().itemsize;
+    const Shape begin = grid_.chunk_begin(chunk);
+    const Shape stored = grid_.stored_shape(chunk);
+    const Shape strides = strides_of(stored, itemsize);
+    Shape common(start.size());
+    std::uint64_t to = 0;
+    std::uint64_t from = 0;
+    std::uint64_t last = 0;  // byte of the last common element in the chunk
+    for (std::size_t axis = 0; axis < start.size(); ++axis) {
+      const std::uint64_t low = std::max(start[axis], begin[axis]);
+      const std::uint64_t high = std::min(start[axis] + count[axis], begin[axis] + stored[axis]);
+      common[axis] = high - low;
+      to += (low - start[axis]) * out_strides[axis];
+      from += (low - begin[axis]) * strides[axis];
+      last += (high - 1 - begin[axis]) * strides[axis];
+    }
+    const auto copy = [&](const std::byte* bytes) {
+      copy_box(out.data() + to, out_strides, bytes, strides, common, itemsize);
+    };
+    const ChunkPlace place = grid_.locate(chunk);
+    switch (place.kind) {
+      case ChunkPlace::Kind::kAbsent: {
+        std::vector<std::byte> filled(last - from + itemsize);
+        fill(filled, grid_.fill_value());
+        copy(filled.data());
+        break;
+      }
+      case ChunkPlace::Kind::kMapped: {
+        std::vector<std::byte> bytes(last - from + itemsize);
+        place.extent.source->read_at(place.extent.offset + from, bytes);
+        copy(bytes.data());
+        break;
+      }
+      case ChunkPlace::Kind::kDecoded: {
+        const auto block = cache_.get(grid_, chunk);
+        block->require_good({from, last + itemsize});
+        copy(block->bytes.data() + from);
+        break;
+      }
+      case ChunkPlace::Kind::kDamaged:
+        throw Error(place.damage->error);
+    }
+  }
+
+  const ChunkGrid& grid_;
+  ChunkCache& cache_;
+};
+
+class VirtualGrid : public ChunkGrid {
+ public:
+  VirtualGrid(const ArrayDescription& array, std::vector<VirtualPart> parts, ChunkCache& cache)
+      : ChunkGrid({array.dtype, array.shape, block_shape(array), true}, array.fill_value,
+                  fmt::format("{} boxes of other arrays", parts.size())),
+        parts_(std::move(parts)),
+        cache_(cache) {
+    for (const VirtualPart& part : parts_) {
+      pairs_.push_back(pair_axes(part, array.path));
+    }
+  }
+
+  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
+    ChunkPlace place;
+    place.kind = ChunkPlace::Kind::kDecoded;
+    return place;
+  }
+
+  void decode(std::uint64_t chunk, std::span<std::byte> out,
+              DecodeContext& /*context*/) const override {
+    fill(out, fill_value());
+    const Shape begin = chunk_begin(chunk);
+    const Shape stored = stored_shape(chunk);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      copy_part(parts_[i], pairs_[i], begin, stored, out);
+    }
+  }
+
+ private:
+  // Of an axis here: the axis there that it runs along with, if it has more than one element.
+  using Pairs = std::vector<std::optional<std::size_t>>;
+
+  // Whole along the last axes, about 1 MiB.
+  static Shape block_shape(const ArrayDescription& array) {
+    Shape blocks(array.shape.size(), 1);
+    std::uint64_t nbytes = std::max<std::uint64_t>(array.dtype.itemsize, 1);
+    for (std::size_t axis = blocks.size(); axis-- > 0 && nbytes < kBlockNbytes;) {
+      const std::uint64_t length = std::max<std::uint64_t>(array.shape[axis], 1);
+      blocks[axis] = std::min(length, std::max<std::uint64_t>(1, kBlockNbytes / nbytes));
+      nbytes *= blocks[axis];
+      if (blocks[axis] < length) {
+        break;
+      }
+    }
+    return blocks;
+  }
+
+  Pairs pair_axes(const VirtualPart& part, const std::string& path) const {
+    const auto refuse = [&](const std::string& what) {
+      return Error(ErrorKind::kUnsupported,
+                   fmt::format("{}: a part of it {}", printable(path), what));
+    };
+    if (!(part.grid->dtype() == dtype())) {
+      throw refuse(fmt::format("is {}, expected {}", part.grid->dtype().text(), dtype().text()));
+    }
+    if (part.there.size() != part.grid->shape().size()) {
+      throw refuse("is of an array of another rank");
+    }
+    Pairs pairs(part.here.size());
+    std::size_t there = 0;
+    const auto skip_ones = [&] {
+      while (there < part.there.size() && taken(part.there[there]) == 1) {
+        ++there;
+      }
+    };
+    for (std::size_t axis = 0; axis < part.here.size(); ++axis) {
+      if (taken(part.here[axis]) == 1) {
+        continue;
+      }
+      skip_ones();
+      if (there == part.there.size() || taken(part.there[there]) != taken(part.here[axis])) {
+        throw refuse("has another shape than what it is a box of");
+      }
+      pairs[axis] = there++;
+    }
+    skip_ones();
+    if (there != part.there.size()) {
+      throw refuse("has another shape than what it is a box of");
+    }
+    return pairs;
+  }
+
+  // By the numbers k of elements in the selections: from `first` on, `count` of them.
+  struct Overlap {
+    Shape first;
+    Shape count;
+  };
+
+  // Nothing where the part and the block have no element in common that is there.
+  static std::optional<Overlap> overlap_of(const VirtualPart& part, const Pairs& pairs,
+                                           const Shape& begin, const Shape& stored) {
+    Overlap overlap;
+    for (std::size_t axis = 0; axis < part.here.size(); ++axis) {
+      const Steps& here = part.here[axis];
+      const std::uint64_t first = taken_before(here, begin[axis]);
+      std::uint64_t end = taken_before(here, begin[axis] + stored[axis]);
+      if (const auto there = pairs[axis]) {
+        end = std::min(end, taken_before(part.there[*there], part.grid->shape()[*there]));
+      }
+      if (end <= first) {
+        return std::nullopt;
+      }
+      overlap.first.push_back(first);
+      overlap.count.push_back(end - first);
+    }
+    for (std::size_t axis = 0; axis < part.there.size(); ++axis) {
+      if (part.there[axis].start >= part.grid->shape()[axis]) {
+        return std::nullopt;
+      }
+    }
+    return overlap;
+  }
+
+  void copy_part(const VirtualPart& part, const Pairs& pairs, const Shape& begin,
+                 const Shape& stored, std::span<std::byte> out) const {
+    const auto overlap = overlap_of(part, pairs, begin, stored);
+    if (!overlap) {
+      return;
+    }
+    // The answer is theirs, even where a cache has their chunks.
+    for (const SourcePtr& source : part.sources) {
+      std::byte first{};
+      source->read_at(0, {&first, std::min<std::size_t>(1, source->nbytes())});
+    }
+    Shape low(part.there.size());
+    Shape high(part.there.size());
+    for (std::size_t axis = 0; axis < low.size(); ++axis) {
+      low[axis] = part.there[axis].start;
+      high[axis] = low[axis] + 1;
+    }
+    for (std::size_t axis = 0; axis < pairs.size(); ++axis) {
+      if (const auto there = pairs[axis]) {
+        const std::uint64_t first = overlap->first[axis];
+        low[*there] = coordinate(part.there[*there], first);
+        high[*there] = coordinate(part.there[*there], first + overlap->count[axis] - 1) + 1;
+      }
+    }
+    Shape box(low.size());
+    for (std::size_t axis = 0; axis < low.size(); ++axis) {
+      box[axis] = high[axis] - low[axis];
+    }
+    const auto elements = element_count(box);
+    const auto nbytes = elements ? checked_mul(*elements, dtype().itemsize) : std::nullopt;
+    if (!nbytes || *nbytes > kMostDecodedNbytes) {
+      throw Error(ErrorKind::kCorrupt, "a box of a virtual array is larger than 2 GiB");
+    }
+    std::vector<std::byte> bytes(*nbytes);
+    BoxReader(*part.grid, cache_).read(low, box, bytes);
+    const Copy copy{part,
+                    pairs,
+                    *overlap,
+                    begin,
+                    low,
+                    strides_of(stored, dtype().itemsize),
+                    strides_of(box, dtype().itemsize),
+                    dtype().itemsize};
+    copy.run(out.data(), bytes.data(), 0);
+  }
+
+  // From the box, dense, to the block, dense, element by element of the selections.
+  struct Copy {
+    const VirtualPart& part;
+    const Pairs& pairs;
+    const Overlap& overlap;
+    const Shape& begin;  // of the block
+    const Shape& low;    // of the box
+    Shape to_strides;
+    Shape from_strides;
+    std::uint64_t itemsize;
+
+    void run(std::byte* to, const std::byte* from, std::size_t axis) const {
+      if (axis == pairs.size()) {
+        std::memcpy(to, from, itemsize);
+        return;
+      }
+      const Steps& here = part.here[axis];
+      const auto there = pairs[axis];
+      const std::uint64_t first = overlap.first[axis];
+      const std::uint64_t count = overlap.count[axis];
+      const auto to_at = [&](std::uint64_t k) {
+        return to + (coordinate(here, k) - begin[axis]) * to_strides[axis];
+      };
+      const auto from_at = [&](std::uint64_t k) {
+        return there
+                   ? from + (coordinate(part.there[*there], k) - low[*there]) * from_strides[*there]
+                   : from;
+      };
+      const bool dense = there && axis + 1 == pairs.size() && from_strides[*there] == itemsize &&
+                         is_run(here) && is_run(part.there[*there]);
+      if (dense) {
+        std::memcpy(to_at(first), from_at(first), count * itemsize);
+        return;
+      }
+      for (std::uint64_t k = first; k < first + count; ++k) {
+        run(to_at(k), from_at(k), axis + 1);
+      }
+    }
+
+    static bool is_run(const Steps& steps) {
+      return steps.count == 1 || steps.block == steps.stride;
+    }
+  };
+
+  std::vector<VirtualPart> parts_;
+  std::vector<Pairs> pairs_;
+  ChunkCache& cache_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ChunkGrid> make_virtual_grid(const ArrayDescription& array,
+                                                   std::vector<VirtualPart> parts,
+                                                   ChunkCache& cache) {
+  return std::make_shared<VirtualGrid>(array, std::move(parts), cache);
+}
+
+}  // namespace npyfs

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the child says is not believed, and what it does is survived; indexes of chunks that lead
+// astray; filters by worked examples. Whole files are the battery's and the mount tests'.
+
+#include "formats/hdf5/hdf5.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "formats/bytes/codecs/codecs.h"
+#include "formats/hdf5/child_process.h"
+#include "formats/hdf5/chunk_index.h"
+#include "formats/hdf5/chunk_table.h"
+#include "formats/hdf5/description.h"
+#include "formats/hdf5/filters.h"
+#include "formats/hdf5/wire.h"
+#include "formats/store.h"
+#include "tests/support/fake_table.h"
+
+namespace npyfs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::refusal_of;
+
+namespace fs = std::filesystem;
+
+const std::string kName = "a.h5";
+
+Frame frame_of(FrameWriter& writer) {
+  const auto bytes = writer.finish();
+  Frame frame;
+  frame.kind = static_cast<FrameKind>(bytes[kFrameHeadNbytes - 1]);
+  frame.bytes.assign(bytes.begin() + kFrameHeadNbytes, bytes.end());
+  return frame;
+}
+
+std::uint32_t test_seed() {
+  const char* given = std::getenv("NPYFS_TEST_SEED");
+  return given != nullptr ? static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10))
+                          : std::random_device()();
+}
+
+// ---- what the child says
+
+FrameWriter begin_array(StorageTag tag, const std::string& descr, std::uint32_t itemsize,
+                        const Shape& shape, const std::string& fill = "") {
+  FrameWriter writer(FrameKind::kArray);
+  writer.add_text("x").add_text("/x").add_u8(static_cast<std::uint8_t>(tag));
+  writer.add_text(descr).add_u32(itemsize).add_shape(shape).add_text(fill);
+  writer.add_value(Value{Dict{{"unit", Value{std::string("V")}}}});
+  return writer;
+}
+
+FrameWriter chunked_array(const Shape& shape, const Shape& chunk_shape, std::uint8_t extra_axes) {
+  FrameWriter writer = begin_array(StorageTag::kChunked, "'<f4'", 4, shape);
+  writer.add_shape(chunk_shape).add_u8(extra_axes).add_u8(0).add_u64(0).add_u64(800);
+  writer.add_u32(1).add_u32(1).add_text("deflate").add_u32(1).add_u32(4);
+  return writer;
+}
+
+std::string refusal_of_frame(FrameWriter writer) {
+  const Frame frame = frame_of(writer);
+  DescriptionReader reader(kName);
+  const auto refusal = refusal_of([&] { reader.add(frame); });
+  EXPECT_EQ(refusal.kind, ErrorKind::kCorrupt) << refusal.text;
+  EXPECT_THAT(refusal.text, HasSubstr(kName));
+  return refusal.text;
+}
+
+TEST(Hdf5Description, SaysWhatWasSaid) {
+  DescriptionReader reader(kName);
+  FrameWriter group(FrameKind::kGroupBegin);
+  group.add_text("").add_value(Value{Dict{{"z", Value{Complex{1, -2}}}}});
+  FrameWriter array = chunked_array({10, 3}, {4, 3}, 1);
+  FrameWriter end_of_group(FrameKind::kGroupEnd);
+  FrameWriter end(FrameKind::kEnd);
+  EXPECT_FALSE(reader.add(frame_of(group)));
+  EXPECT_FALSE(reader.add(frame_of(array)));
+  EXPECT_FALSE(reader.add(frame_of(end_of_group)));
+  EXPECT_TRUE(reader.add(frame_of(end)));
+  const GroupDescription described = reader.take();
+  ASSERT_EQ(described.groups.size(), 1U);
+  const GroupDescription& root = described.groups[0];
+  EXPECT_EQ(std::get<Complex>(root.attributes.at(0).value.v), (Complex{1, -2}));
+  ASSERT_EQ(root.arrays.size(), 1U);
+  EXPECT_EQ(root.arrays[0].dtype, DType::simple("<f4"));
+  EXPECT_THAT(root.arrays[0].shape, ElementsAre(10, 3));
+  const auto& chunked = std::get<ChunkedStorage>(root.arrays[0].storage);
+  EXPECT_THAT(chunked.chunk_shape, ElementsAre(4, 3));
+  EXPECT_EQ(chunked.header, 800U);
+  EXPECT_THAT(chunked.filters.at(0).parameters, ElementsAre(4));
+}
+
+TEST(Hdf5Description, RefusesWhatContradictsItself) {
+  EXPECT_THAT(refusal_of_frame(begin_array(StorageTag::kAbsent, "'<f4'", 8, {1})),
+              HasSubstr("contradicting size"));
+  EXPECT_THAT(refusal_of_frame(begin_array(StorageTag::kAbsent, "'<f4'", 4, {1}, "12345")),
+              HasSubstr("fill value"));
+  EXPECT_THAT(
+      refusal_of_frame(begin_array(StorageTag::kAbsent, "'<f8'", 8, {1ULL << 40, 1ULL << 40})),
+      HasSubstr("has an array of"));
+  EXPECT_THAT(refusal_of_frame(chunked_array({10, 3}, {0, 3}, 0)), HasSubstr("has chunks of"));
+  EXPECT_THAT(refusal_of_frame(chunked_array({10, 3}, {3}, 0)), HasSubstr("has chunks of"));
+  EXPECT_THAT(refusal_of_frame(chunked_array({10, 3}, {3, 3}, 2)), HasSubstr("without an axis"));
+  EXPECT_THAT(refusal_of_frame(FrameWriter(FrameKind::kGroupEnd)), HasSubstr("has not begun"));
+  EXPECT_THAT(refusal_of_frame(FrameWriter(FrameKind::kDescribe)), HasSubstr("no known kind"));
+  FrameWriter compact = begin_array(StorageTag::kCompact, "'|u1'", 1, {3});
+  compact.add_text("ab");
+  EXPECT_THAT(refusal_of_frame(compact), HasSubstr("compact"));
+  FrameWriter text = begin_array(StorageTag::kRead, "'<U3'", 12, {2});
+  text.add_u8(static_cast<std::uint8_t>(ReadForm::kText)).add_u32(4).add_shape({2});
+  EXPECT_THAT(refusal_of_frame(text), HasSubstr("text of contradicting size"));
+  FrameWriter sequences = begin_array(StorageTag::kRead, "'<f4'", 4, {5});
+  sequences.add_u8(static_cast<std::uint8_t>(ReadForm::kConcat)).add_u32(0).add_shape({5});
+  sequences.add_u32(2).add_u64(4).add_u64(3);
+  EXPECT_THAT(refusal_of_frame(sequences), HasSubstr("contradicting lengths"));
+  FrameWriter boxes = begin_array(StorageTag::kVirtual, "'<f4'", 4, {5});
+  boxes.add_u32(1).add_text(".").add_text("/y").add_u8(1);
+  boxes.add_u64(~0ULL - 2).add_u64(1).add_u64(5).add_u64(1).add_u8(0);
+  EXPECT_THAT(refusal_of_frame(boxes), HasSubstr("overflows"));
+}
+
+// A type is printed into the preamble of a .npy file: only what numpy would print may get there.
+TEST(Hdf5Description, RefusesTypesThatNumpyDoesNotSpell) {
+  for (const char* descr : {"'<f4', 'shape': (9,), 'x': '", "'|O'", "object", "[('a', '|O')]", "",
+                            "'<f4'}\n", "[('a', '<f4')", "'<q9'"}) {
+    const Frame frame = [&] {
+      FrameWriter writer = begin_array(StorageTag::kAbsent, descr, 4, {1});
+      return frame_of(writer);
+    }();
+    DescriptionReader reader(kName);
+    EXPECT_THROW(reader.add(frame), Error) << descr;
+  }
+}
+
+TEST(Hdf5Description, EndsWhereItSaysItDoes) {
+  FrameWriter writer = chunked_array({10, 3}, {4, 3}, 0);
+  const Frame whole = frame_of(writer);
+  for (std::size_t n = 0; n < whole.bytes.size(); ++n) {
+    DescriptionReader reader(kName);
+    Frame cut = whole;
+    cut.bytes.resize(n);
+    EXPECT_THROW(reader.add(cut), Error) << n;
+  }
+  Frame longer = whole;
+  longer.bytes.push_back(std::byte{0});
+  DescriptionReader reader(kName);
+  EXPECT_THROW(reader.add(longer), Error);
+}
+
+TEST(Hdf5Description, NestsOnlySoDeep) {
+  DescriptionReader reader(kName);
+  FrameWriter group(FrameKind::kGroupBegin);
+  group.add_text("g").add_value(Value{Dict{}});
+  const Frame frame = frame_of(group);
+  for (std::size_t depth = 0; depth < kMostGroupDepth; ++depth) {
+    reader.add(frame);
+  }
+  EXPECT_THAT(refusal_of([&] { reader.add(frame); }).text, HasSubstr("nests deeper"));
+  FrameWriter attributes(FrameKind::kGroupBegin);
+  Value value;
+  for (int depth = 0; depth < 100; ++depth) {
+    value = Value{List{value}};
+  }
+  attributes.add_text("g").add_value(value);
+  EXPECT_THAT(refusal_of_frame(attributes), HasSubstr("attributes nested deeper"));
+}
+
+TEST(Hdf5Description, SurvivesAnyBytes) {
+  const std::uint32_t seed = test_seed();
+  SCOPED_TRACE("NPYFS_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  FrameWriter writer = chunked_array({10, 3}, {4, 3}, 0);
+  const Frame whole = frame_of(writer);
+  std::size_t refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    Frame frame = whole;
+    for (std::size_t k = random() % 4; k < 4; ++k) {
+      frame.bytes[random() % frame.bytes.size()] = static_cast<std::byte>(random());
+    }
+    frame.kind = static_cast<FrameKind>(random() % 2 == 0 ? 18 : random() % 30);
+    DescriptionReader reader(kName);
+    try {
+      reader.add(frame);
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0U);
+}
+
+// ---- what the child does
+
+class Hdf5Child : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("npyfs-hdf5-" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // The message that refuses a file on which the child does as `behaviour` says (see
+  // tests/support/hdf5_child_main.cc).
+  std::string refusal(const std::string& behaviour) const {
+    const std::string path = folder_ / "a.h5";
+    std::ofstream(path, std::ios::binary) << "\x89HDF\r\n\x1a\n"
+                                          << behaviour << std::string(600, '\0');
+    Location location;
+    location.path = path;
+    location.source = FileSource::open(path, path);
+    OpenContext context;
+    context.warn = [](const std::string&) {};
+    const auto refused = refusal_of([&] { kHdf5.open_store(location, context); });
+    EXPECT_EQ(refused.kind, ErrorKind::kCorrupt) << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr(path));
+    return refused.text;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Hdf5Child, MayCrash) { EXPECT_THAT(refusal("(crash)"), HasSubstr("crashed on it")); }
+
+TEST_F(Hdf5Child, MayGoRoundInCircles) {
+  EXPECT_THAT(refusal("(loops)"), HasSubstr("did not come to an end"));
+}
+
+TEST_F(Hdf5Child, MayTalkNonsense) {
+  EXPECT_THAT(refusal("(large)"), HasSubstr("4294967295 bytes"));
+  EXPECT_THAT(refusal("(chaos)"), HasSubstr("damaged or crafted"));
+  EXPECT_THAT(refusal("(halfs)"), HasSubstr("gave up on it"));
+}
+
+TEST_F(Hdf5Child, TellsWhatTheLibraryHasAgainstIt) {
+  EXPECT_THAT(refusal("nothing"), HasSubstr("the HDF5 library cannot open it: "));
+}
+
+TEST_F(Hdf5Child, OpensNoFileThatALinkNames) {
+  // (external links of the golden files lead to /etc/passwd and to ..)
+  const std::string path = std::string(NPYFS_TEST_DATA) + "/hdf5/expected/_sources/outside.h5";
+  Location location;
+  location.path = path;
+  location.source = FileSource::open(path, path);
+  std::vector<std::string> warnings;
+  OpenContext context;
+  context.warn = [&](const std::string& text) { warnings.push_back(text); };
+  const auto store = kHdf5.open_store(location, context);
+  for (const StoredArray& array : store->root.arrays) {
+    EXPECT_EQ(array.name, "ok");
+  }
+  EXPECT_THAT(warnings, ::testing::Contains(HasSubstr("below the file's own folder")));
+}
+
+// ---- indexes
+
+// A version 1 header with a chunked layout, at byte 0; a B-tree follows at 256.
+class TreeFile {
+ public:
+  TreeFile() : bytes_(4096) {
+    put(0, 1, 1);       // version
+    put(2, 2, 1);       // messages
+    put(8, 4, 40);      // bytes of them
+    put(16, 2, 8);      // layout
+    put(18, 2, 24);     // its size
+    put(24, 1, 3);      // version
+    put(25, 1, 2);      // chunked
+    put(26, 1, 2);      // rank 1, and the element
+    put(27, 8, kTree);  // its index
+    put(35, 4, 10);     // rows
+    put(39, 4, 4);      // bytes of an element
+  }
+
+  static constexpr std::uint64_t kTree = 256;
+
+  void put(std::size_t at, std::size_t width, std::uint64_t number) {
+    std::memcpy(bytes_.data() + at, &number, width);
+  }
+  void put_node(std::uint64_t at, unsigned level, unsigned used) {
+    std::memcpy(bytes_.data() + at, "TREE", 4);
+    put(at + 4, 1, 1);
+    put(at + 5, 1, level);
+    put(at + 6, 2, used);
+  }
+  // The i-th entry of the node at `at`.
+  void put_entry(std::uint64_t at, unsigned i, std::uint32_t nbytes, std::uint64_t offset,
+                 std::uint64_t child) {
+    const std::uint64_t entry = at + 24 + i * 32;
+    put(entry, 4, nbytes);
+    put(entry + 8, 8, offset);
+    put(entry + 24, 8, child);
+  }
+
+  std::vector<std::uint64_t> places() const {
+    const MemorySource source("a.h5", bytes_);
+    std::vector<std::uint64_t> places;
+    read_chunk_index(source, {0, 0, {100}, {10}, 40, true},
+                     [&](std::span<const std::uint64_t> place, const StoredChunk& chunk) {
+                       places.push_back(place[0]);
+                       EXPECT_EQ(chunk.nbytes, 33U);
+                     });
+    return places;
+  }
+  std::string refusal() const {
+    const auto refused = refusal_of([&] { places(); });
+    EXPECT_EQ(refused.kind, ErrorKind::kCorrupt) << refused.text;
+    return refused.text;
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+TEST(Hdf5Index, IsReadLevelByLevel) {
+  TreeFile file;
+  file.put_node(TreeFile::kTree, 1, 2);
+  file.put_entry(TreeFile::kTree, 0, 0, 0, 1000);
+  file.put_entry(TreeFile::kTree, 1, 0, 20, 2000);
+  file.put_node(1000, 0, 2);
+  file.put_entry(1000, 0, 33, 0, 100);
+  file.put_entry(1000, 1, 33, 10, 200);
+  file.put_node(2000, 0, 1);
+  file.put_entry(2000, 0, 33, 90, 300);
+  EXPECT_THAT(file.places(), ElementsAre(0, 1, 9));
+}
+
+TEST(Hdf5Index, ThatLeadsAstrayIsRefused) {
+  TreeFile round;
+  round.put_node(TreeFile::kTree, 1, 1);
+  round.put_entry(TreeFile::kTree, 0, 0, 0, TreeFile::kTree);
+  EXPECT_THAT(round.refusal(), HasSubstr("level 1, expected 0"));
+
+  TreeFile crooked;
+  crooked.put_node(TreeFile::kTree, 0, 1);
+  crooked.put_entry(TreeFile::kTree, 0, 33, 7, 100);
+  EXPECT_THAT(crooked.refusal(), HasSubstr("a multiple of 10"));
+
+  TreeFile outside;
+  outside.put_node(TreeFile::kTree, 1, 1);
+  outside.put_entry(TreeFile::kTree, 0, 0, 0, 1 << 20);
+  EXPECT_NE(outside.refusal(), "");
+
+  TreeFile too_full;
+  too_full.put_node(TreeFile::kTree, 0, 60'000);
+  EXPECT_NE(too_full.refusal(), "");
+
+  EXPECT_THAT(TreeFile().refusal(), HasSubstr("no node of a chunk index"));
+}
+
+// Nodes that share their children would be read again and again.
+TEST(Hdf5Index, ReadsNoMoreThanTwiceTheFile) {
+  TreeFile file;
+  for (unsigned level = 6; level > 0; --level) {
+    const std::uint64_t at = TreeFile::kTree + (6 - level) * 512;
+    file.put_node(at, level, 12);
+    for (unsigned i = 0; i < 12; ++i) {
+      file.put_entry(at, i, 0, 0, at + 512);
+    }
+  }
+  file.put_node(TreeFile::kTree + 6 * 512, 0, 0);
+  EXPECT_THAT(file.refusal(), HasSubstr("in a circle"));
+}
+
+TEST(Hdf5Index, TableFindsChunks) {
+  ChunkTable table;
+  for (const std::uint64_t chunk : {7, 3, 1'000'000}) {
+    table.add(chunk, {chunk * 10, 5, 0});
+  }
+  ASSERT_TRUE(table.sort());
+  EXPECT_EQ(table.find(3)->address, 30U);
+  EXPECT_EQ(table.find(1'000'000)->address, 10'000'000U);
+  EXPECT_EQ(table.find(4), nullptr);
+  EXPECT_EQ(table.find(1'000'001), nullptr);
+  table.add(7, {});
+  EXPECT_FALSE(table.sort());
+}
+
+// ---- filters
+
+std::vector<std::byte> bytes_of(std::initializer_list<int> numbers) {
+  std::vector<std::byte> bytes;
+  for (const int number : numbers) {
+    bytes.push_back(static_cast<std::byte>(number));
+  }
+  return bytes;
+}
+
+std::vector<std::byte> decoded(const CodecPtr& codec, const std::vector<std::byte>& stored,
+                               std::size_t nbytes) {
+  std::vector<std::byte> out(nbytes);
+  EXPECT_EQ(codec->decode(stored, out), nbytes);
+  return out;
+}
+
+TEST(Hdf5Filters, Lzf) {
+  const CodecPtr lzf = make_lzf();
+  // Two bytes as they are, then seven from two before: "ab" and "abababa".
+  EXPECT_EQ(decoded(lzf, bytes_of({1, 'a', 'b', 0xa0, 1}), 9),
+            bytes_of({'a', 'b', 'a', 'b', 'a', 'b', 'a', 'b', 'a'}));
+  // One byte, then 9 + 3 more of it.
+  EXPECT_EQ(decoded(lzf, bytes_of({0, 'z', 0xe0, 3, 0}), 13), std::vector(13, std::byte{'z'}));
+  std::vector<std::byte> out(8);
+  EXPECT_FALSE(lzf->decode(bytes_of({1, 'a', 'b', 0xa0, 1}), out).has_value());
+  for (const auto& bad : {bytes_of({5, 'a'}), bytes_of({0, 'a', 0x20}), bytes_of({0, 'a', 0xe0, 1}),
+                          bytes_of({0, 'a', 0x20, 1}), bytes_of({0x20, 0})}) {
+    EXPECT_EQ(refusal_of([&] { lzf->decode(bad, out); }).kind, ErrorKind::kCorrupt);
+  }
+}
+
+TEST(Hdf5Filters, SurviveAnyBytes) {
+  const std::uint32_t seed = test_seed();
+  SCOPED_TRACE("NPYFS_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::vector<CodecPtr> codecs;
+  codecs.push_back(make_lzf());
+  codecs.push_back(make_hdf5_lz4());
+  codecs.push_back(make_bitshuffle(4, 0, BitshuffleInner::kLz4));
+  codecs.push_back(make_bitshuffle(2, 0, BitshuffleInner::kZstd));
+  codecs.push_back(make_szip({141, 8, 16, 64}));
+  codecs.push_back(make_szip({4, 16, 32, 256}));
+  std::size_t refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<std::byte> stored(random() % 64);
+    for (std::byte& byte : stored) {
+      byte = static_cast<std::byte>(random() % 3 == 0 ? random() : 0);
+    }
+    std::vector<std::byte> out(random() % 300);
+    try {
+      const auto made = codecs[random() % codecs.size()]->decode(stored, out);
+      EXPECT_LE(made.value_or(0), out.size());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kCorrupt);
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0U);
+}
+
+TEST(Hdf5Filters, UnknownOnesAreNamed) {
+  const FilterChain chain = make_filter_chain({{2, "shuffle", {4}}, {60123, "what", {}}});
+  EXPECT_EQ(chain.unknown, 2U);
+  EXPECT_EQ(chain.unknown_names, "60123 (what)");
+  EXPECT_EQ(make_filter_chain({{4, "szip", {0, 0, 0, 0}}}).unknown, 1U);
+}
+
+}  // namespace
+}  // namespace npyfs

@@ -1,0 +1,300 @@
+"""HDF5 through a mount: files that h5py writes, a reader process that dies, files that change."""
+
+import errno
+import json
+import os
+import pathlib
+import signal
+import struct
+import time
+import unittest
+
+import numpy as np
+
+from mounting import PAGE, TIMEOUT, MountTest, npyfs, read_direct, saved
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
+
+def children_of(pid):
+    """Process ids of the readers of HDF5 files that a daemon has started."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, rest = path.read_text().rsplit(")", 1)
+        except OSError:
+            continue
+        if int(rest.split()[1]) == pid and name.endswith("(npyfs-hdf5"):
+            found.append(int(path.parent.name))
+    return found
+
+
+def wait_until(condition):
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("it does not come true")
+        time.sleep(0.01)
+
+
+@unittest.skipIf(h5py is None, "python3-h5py is not installed")
+class Hdf5Test(MountTest):
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder / "s.h5"
+
+    def assert_file(self, path, array):
+        self.assertEqual(path.read_bytes(), saved(np.asarray(array)), path)
+
+
+class Whole(Hdf5Test):
+    def test_tables_text_and_sequences(self):
+        random = np.random.default_rng(1)
+        text = np.array([b"one", "zwölf".encode(), b""] * 100, dtype=object)
+        sequences = [np.arange(n % 7, dtype="<f4") for n in range(50)]
+        table = np.zeros(500, [("index", "<i8"), ("values", "<f4", (3,)), ("name", "S5")])
+        table["index"] = np.arange(500)
+        table["name"] = b"abc"
+        bits = random.random((300, 5)) > 0.5
+        with h5py.File(self.path, "w") as file:
+            for packed in ("gzip", "lzf"):
+                file.create_dataset(f"obs/{packed}", data=text, compression=packed, chunks=(64,),
+                                    dtype=h5py.string_dtype())
+            file.create_dataset("table", data=table, compression="lzf", chunks=(100,))
+            file.create_dataset("bits", data=bits, chunks=(64, 5), compression="gzip")
+            vlen = file.create_dataset("vlen", (50,), dtype=h5py.vlen_dtype(np.dtype("<f4")))
+            for i, sequence in enumerate(sequences):
+                vlen[i] = sequence
+        mnt = self.mount(self.path)
+        for packed in ("gzip", "lzf"):
+            self.assert_file(mnt / f"obs/{packed}.npy", [t.decode() for t in text])
+        self.assert_file(mnt / "table.npy", table)
+        self.assert_file(mnt / "bits.npy", bits)
+        self.assert_file(mnt / "vlen.npy", np.concatenate(sequences))
+        self.assert_file(mnt / "vlen_offsets.npy",
+                         np.cumsum([0] + [len(s) for s in sequences], dtype=np.int64))
+
+    def test_as_matlab_writes_it(self):
+        with h5py.File(self.path, "w", userblock_size=512) as file:
+            x = file.create_dataset("x", data=np.arange(12.).reshape(3, 4), chunks=(2, 2),
+                                    compression="gzip")
+            x.attrs["MATLAB_class"] = np.bytes_("double")
+            refs = file.create_dataset("cells", (2,), dtype=h5py.ref_dtype)
+            refs[0] = x.ref
+        with open(self.path, "r+b") as file:
+            file.write(b"MATLAB 7.3 MAT-file")
+        done = npyfs("info", self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("/cells: left out, as it holds references", done.stderr)
+        mnt = self.mount(self.path)
+        self.assertEqual(sorted(os.listdir(mnt)),
+                         ["attrs.json", "attrs.npy", "x.attrs.json", "x.npy"])
+        self.assert_file(mnt / "x.npy", np.arange(12.).reshape(3, 4))
+        self.assertEqual(json.loads((mnt / "x.attrs.json").read_text()),
+                         {"MATLAB_class": "double"})
+
+    def test_every_index_of_new_files(self):
+        """Small chunks and many: pages, super blocks and levels of each kind of index."""
+        random = np.random.default_rng(2)
+        flat = random.integers(0, 9, 60_000, np.int32)
+        square = random.integers(0, 9, (300, 400), np.int32)
+        shapes = {"single": (square, square.shape, None), "fixed": (flat, (7,), None),
+                  "extensible": (flat, (7,), (None,)),
+                  "second_axis": (square, (3, 5), (300, None)),
+                  "tree": (square, (3, 5), (None, None))}
+        with h5py.File(self.path, "w", libver="latest") as file:
+            for name, (array, chunks, most) in shapes.items():
+                for packed in (None, "gzip"):
+                    file.create_dataset(f"{name}_{packed}", data=array, chunks=chunks,
+                                        maxshape=most, compression=packed)
+            sparse = file.create_dataset("sparse", (1_000_000,), "<i4", chunks=(10,),
+                                         maxshape=(None,), fillvalue=-1)
+            sparse[999_900:] = 5
+            sparse[123_456] = 7
+            fixed = file.create_dataset("sparse_fixed", (1_000_000,), "<i4", chunks=(10,))
+            fixed[500_000] = 9
+            expected = sparse[:]
+            expected_fixed = fixed[:]
+        mnt = self.mount(self.path)
+        for name, (array, _, _) in shapes.items():
+            for packed in (None, "gzip"):
+                self.assert_file(mnt / f"{name}_{packed}.npy", array)
+        self.assert_file(mnt / "sparse.npy", expected)
+        self.assert_file(mnt / "sparse_fixed.npy", expected_fixed)
+
+    def test_boxes_of_other_arrays(self):
+        sources = np.arange(4 * 1000 * 3, dtype="<i2").reshape(4, 1000, 3)
+        for i, source in enumerate(sources):
+            with h5py.File(self.folder / f"part{i}.h5", "w") as file:
+                file.create_dataset("d", data=source, chunks=(100, 3),
+                                    compression="lzf" if i % 2 else None)
+        layout = h5py.VirtualLayout((4, 1000, 3), "<i2")
+        strided = h5py.VirtualLayout((2000, 3), "<i2")
+        for i in range(4):
+            source = h5py.VirtualSource(f"part{i}.h5", "d", (1000, 3))
+            layout[i] = source
+            strided[i * 500:(i + 1) * 500] = source[::2]
+        gone = h5py.VirtualLayout((10,), "<f4")
+        gone[2:5] = h5py.VirtualSource("gone.h5", "d", (3,))
+        secret = h5py.VirtualLayout((3,), "<f4")
+        secret[:] = h5py.VirtualSource("/etc/secret.h5", "d", (3,))
+        with h5py.File(self.path, "w") as file:
+            file.create_virtual_dataset("stack", layout)
+            file.create_virtual_dataset("strided", strided)
+            file.create_virtual_dataset("gone", gone, fillvalue=3)
+            file.create_virtual_dataset("secret", secret)
+        mnt = self.mount(self.path)
+        self.assert_file(mnt / "stack.npy", sources)
+        self.assert_file(mnt / "strided.npy", sources[:, ::2].reshape(2000, 3))
+        self.assert_file(mnt / "gone.npy", np.full(10, 3, "<f4"))
+        self.assertFalse((mnt / "secret.npy").exists())
+
+    def test_raw_files(self):
+        data = np.arange(100, dtype=">f8")
+        (self.folder / "raw").mkdir()
+        (self.folder / "raw/a.bin").write_bytes(b"head" + data[:60].tobytes())
+        (self.folder / "raw/b.bin").write_bytes(data[60:].tobytes())
+        with h5py.File(self.path, "w") as file:
+            file.create_dataset("d", (100,), ">f8",
+                                external=[("raw/a.bin", 4, 480), ("raw/b.bin", 0, h5py.h5f.UNLIMITED)])
+            file.create_dataset("short", (101,), ">f8", external=[("raw/b.bin", 0, 808)])
+            file.create_dataset("passwd", (10,), "u1", external=[("/etc/passwd", 0, 10)])
+        mnt = self.mount(self.path)
+        self.assert_file(mnt / "d.npy", data)
+        self.assertEqual([name for name in os.listdir(mnt) if name.endswith(".npy")],
+                         ["attrs.npy", "d.npy"])
+
+    def test_links_that_go_round(self):
+        with h5py.File(self.path, "w") as file:
+            file.create_dataset("g/x", data=np.arange(3))
+            file["g/self"] = file["g"]
+            file["g/up"] = h5py.SoftLink("/")
+            file["away"] = h5py.ExternalLink("t.h5", "/")
+        with h5py.File(self.folder / "t.h5", "w") as file:
+            file["back"] = h5py.ExternalLink("s.h5", "/")
+            file["y"] = np.arange(4)
+        mnt = self.mount(self.path)
+        found = sorted(str(p.relative_to(mnt)) for p in mnt.rglob("*.npy"))
+        self.assertIn("g/x.npy", found)
+        self.assertIn("away/y.npy", found)
+        self.assertLess(len(found), 10)
+
+
+class Reader(Hdf5Test):
+    """The process that runs libhdf5."""
+
+    def write_texts(self):
+        # Blocks of 1 MiB for the library to read: rows of 4 * 64 bytes.
+        texts = np.array(["x" * 64] * 20_000, dtype=object)
+        with h5py.File(self.path, "w") as file:
+            file.create_dataset("texts", data=texts, dtype=h5py.string_dtype())
+            file["plain"] = np.arange(10)
+        return np.array(list(texts), dtype="<U64")
+
+    def test_is_there_only_while_it_is_needed(self):
+        texts = self.write_texts()
+        mnt = self.mount(self.path)
+        daemon = self.daemon(mnt)
+        self.assertEqual(children_of(daemon), [])
+        np.load(mnt / "plain.npy")
+        self.assertEqual(children_of(daemon), [])
+        self.assertTrue(np.array_equal(np.load(mnt / "texts.npy"), texts))
+        child, = children_of(daemon)
+        links = [os.readlink(f"/proc/{child}/fd/{fd}") for fd in os.listdir(f"/proc/{child}/fd")]
+        self.assertEqual({link for link in links if not link.startswith("socket:")},
+                         {"/dev/null", str(self.path.resolve())})
+        npyfs("umount", mnt)
+        wait_until(lambda: not pathlib.Path(f"/proc/{child}").exists())
+
+    def test_may_be_killed(self):
+        texts = self.write_texts()
+        mnt = self.mount(self.path, "--header-align", "4096", "--cache-size", "1M")
+        daemon = self.daemon(mnt)
+        array = np.load(mnt / "texts.npy", mmap_mode="r")
+        self.assertEqual(array[0], texts[0])
+        child, = children_of(daemon)
+        os.kill(child, signal.SIGKILL)
+        # It fails one answer at most: the next one is another process's.
+        last = PAGE + (len(texts) * 256 - 1) // PAGE * PAGE
+        try:
+            read_direct(mnt / "texts.npy", PAGE + (2 << 20), PAGE)
+        except OSError as error:
+            self.assertEqual(error.errno, errno.EIO)
+        self.assertEqual(read_direct(mnt / "texts.npy", last, PAGE),
+                         texts.tobytes()[last - PAGE:last])
+        self.assertNotEqual(children_of(daemon), [child])
+
+
+class Damage(Hdf5Test):
+    def write_chunks(self, **options):
+        array = np.random.default_rng(3).integers(0, 9, (8 * PAGE,), np.uint8)
+        with h5py.File(self.path, "w") as file:
+            dataset = file.create_dataset("x", data=array, chunks=(PAGE,), **options)
+            chunks = [dataset.id.get_chunk_info(i) for i in range(8)]
+        return array, chunks
+
+    def pages(self, mnt):
+        """For each page of x: its bytes, or the number of the error."""
+        found = []
+        for page in range(8):
+            try:
+                found.append(read_direct(mnt / "x.npy", PAGE + page * PAGE, PAGE))
+            except OSError as error:
+                found.append(error.errno)
+        return found
+
+    def test_a_damaged_chunk_fails_alone(self):
+        array, chunks = self.write_chunks(compression="gzip")
+        with open(self.path, "r+b") as file:
+            file.seek(chunks[3].byte_offset + 20)
+            file.write(b"\xff" * 20)
+        mnt = self.mount(self.path, "--header-align", "4096")
+        expected = [array[i * PAGE:(i + 1) * PAGE].tobytes() for i in range(8)]
+        expected[3] = errno.EIO
+        self.assertEqual(self.pages(mnt), expected)
+        errors = (mnt / ".npyfs/errors").read_text()
+        self.assertIn(f"s.h5 at byte {chunks[3].byte_offset}: the chunk of /x from element", errors)
+
+    def test_chunks_of_an_unknown_filter_fail(self):
+        array, chunks = self.write_chunks(compression="gzip")
+        blob = self.path.read_bytes()
+        # The filter message: number, length of name, flags, values, then "deflate".
+        message = struct.pack("<HHHH", 1, 8, 1, 1) + b"deflate\0"
+        self.assertEqual(blob.count(message), 1)
+        self.path.write_bytes(blob.replace(message, struct.pack("<H", 60123) + message[2:]))
+        done = npyfs("info", self.path)
+        self.assertIn("x.npy", done.stdout)
+        mnt = self.mount(self.path, "--header-align", "4096")
+        self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
+        self.assertIn("needs the filter 60123 (deflate)", (mnt / ".npyfs/errors").read_text())
+
+    def test_an_index_that_is_gone_fails_all_of_its_chunks(self):
+        array, _ = self.write_chunks(compression="gzip")
+        blob = self.path.read_bytes()
+        at = blob.index(b"TREE\x01")
+        self.path.write_bytes(blob[:at] + b"XXXX" + blob[at + 4:])
+        mnt = self.mount(self.path, "--header-align", "4096")
+        self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
+
+    def test_a_file_that_changes(self):
+        self.write_chunks(compression="gzip")
+        mnt = self.mount(self.path, "--header-align", "4096")
+        read_direct(mnt / "x.npy", PAGE, PAGE)
+        with h5py.File(self.path, "r+") as file:
+            file["x"][:] = 1
+        self.assertEqual(self.pages(mnt), [errno.ESTALE] * 8)
+
+    def test_what_a_writer_has_open(self):
+        with h5py.File(self.path, "w", libver="latest") as file:
+            dataset = file.create_dataset("x", data=np.arange(50), chunks=(7,), maxshape=(None,))
+            file.swmr_mode = True
+            dataset.flush()
+            mnt = self.mount(self.path)
+            self.assert_file(mnt / "x.npy", np.arange(50))
+
+
+if __name__ == "__main__":
+    unittest.main()

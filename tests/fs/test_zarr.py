@@ -1,0 +1,156 @@
+"""zarr stores through a mount: chunks that are cut, change, come or go while they are mounted."""
+
+import errno
+import json
+import os
+import unittest
+import zipfile
+import zlib
+
+import numpy as np
+
+from mounting import PAGE, MountTest, read_direct, read_range, saved
+
+ROWS = 4 * PAGE  # of a chunk; elements are bytes, so that chunks are pages
+
+
+class ZarrTest(MountTest):
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder / "s.zarr"
+        self.arrays = {}
+        random = np.random.default_rng(4)
+        for name, compressor in (("plain", None), ("packed", {"id": "zlib"})):
+            array = random.integers(0, 255, 3 * ROWS, np.uint8)
+            folder = self.store / name
+            folder.mkdir(parents=True)
+            (folder / ".zarray").write_text(json.dumps({
+                "zarr_format": 2, "shape": [len(array)], "chunks": [ROWS], "dtype": "|u1",
+                "compressor": compressor, "filters": None, "order": "C", "fill_value": 0}))
+            for number in range(3):
+                chunk = array[number * ROWS:(number + 1) * ROWS].tobytes()
+                (folder / str(number)).write_bytes(zlib.compress(chunk) if compressor else chunk)
+            self.arrays[name] = array
+        (self.store / ".zgroup").write_text('{"zarr_format": 2}')
+
+    def mount_store(self):
+        return self.mount(self.store, "--header-align", "4096")
+
+    def page(self, mnt, name, number):
+        return read_direct(mnt / f"{name}.npy", PAGE + number * PAGE, PAGE)
+
+
+class Whole(ZarrTest):
+    def test_read_and_map(self):
+        mnt = self.mount_store()
+        for name, array in self.arrays.items():
+            path = mnt / f"{name}.npy"
+            self.assertTrue(np.array_equal(np.load(path), array), name)
+            self.assertTrue(np.array_equal(np.load(path, mmap_mode="r")[ROWS - 5:ROWS + 5],
+                                           array[ROWS - 5:ROWS + 5]), name)
+
+    def test_a_missing_chunk_is_the_fill_value(self):
+        for name in self.arrays:
+            (self.store / name / "1").unlink()
+        mnt = self.mount_store()
+        for name, array in self.arrays.items():
+            array[ROWS:2 * ROWS] = 0
+            self.assertTrue(np.array_equal(np.load(mnt / f"{name}.npy"), array), name)
+
+    def test_a_cut_chunk_fails_alone(self):
+        for name in self.arrays:
+            os.truncate(self.store / name / "1", 1000)
+        mnt = self.mount_store()
+        for name, array in self.arrays.items():
+            self.assert_errno(errno.EIO, self.page, mnt, name, 4)
+            self.assertEqual(self.page(mnt, name, 3), array[3 * PAGE:4 * PAGE].tobytes())
+            self.assertEqual(self.page(mnt, name, 8), array[8 * PAGE:9 * PAGE].tobytes())
+            self.assertIn(f"{name}/1", (mnt / ".npyfs/errors").read_text())
+
+
+class Changes(ZarrTest):
+    def check(self, change):
+        for name in self.arrays:
+            with self.subTest(name):
+                mnt = self.mount_store()
+                before = self.page(mnt, name, 0)
+                change(self.store / name)
+                # What npyfs has not read yet is not what was mounted.
+                self.assert_errno(errno.ESTALE, self.page, mnt, name, 4)
+                self.assert_errno(errno.ESTALE, self.page, mnt, name, 0)
+                self.assertEqual(before, self.arrays[name][:PAGE].tobytes())
+                other = next(iter(set(self.arrays) - {name}))
+                self.assertEqual(self.page(mnt, other, 0), self.arrays[other][:PAGE].tobytes())
+                self.assertIn(name, (mnt / ".npyfs/errors").read_text())
+                # As it is now, for the next.
+                self.doCleanups()
+                self.setUp()
+
+    def test_overwritten(self):
+        self.check(lambda folder: (folder / "1").write_bytes((folder / "0").read_bytes()))
+
+    def test_replaced_by_an_old_file(self):
+        def change(folder):
+            new = self.folder / "new"
+            new.write_bytes((folder / "0").read_bytes())
+            os.utime(new, ns=(10**18, 10**18))
+            os.rename(new, folder / "1")
+        self.check(change)
+
+    def test_taken_away(self):
+        self.check(lambda folder: (folder / "1").unlink())
+
+    def test_the_array_grows(self):
+        def change(folder):
+            metadata = json.loads((folder / ".zarray").read_text())
+            metadata["shape"][0] += 5
+            (folder / ".zarray").write_text(json.dumps(metadata))
+        self.check(change)
+
+
+class Archives(ZarrTest):
+    def zipped(self, method, prefix="s.zarr/"):
+        path = self.folder / "s.zip"
+        with zipfile.ZipFile(path, "w", method) as archive:
+            if prefix:
+                archive.mkdir(prefix.rstrip("/"))
+            for file in sorted(self.store.rglob("*")):
+                if file.is_file():
+                    archive.write(file, prefix + str(file.relative_to(self.store)))
+        return path
+
+    def test_members_may_lie_in_a_folder(self):
+        for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            for prefix in ("", "s.zarr/", "a/b/"):
+                with self.subTest(prefix, method=method):
+                    mnt = self.mount(self.zipped(method, prefix))
+                    for name, array in self.arrays.items():
+                        self.assertEqual((mnt / f"{name}.npy").read_bytes(), saved(array))
+                    self.doCleanups()
+                    self.setUp()
+
+    def test_a_damaged_member_fails_alone(self):
+        path = self.zipped(zipfile.ZIP_STORED)
+        with zipfile.ZipFile(path) as archive:
+            begin = archive.getinfo("s.zarr/plain/1").header_offset
+        with open(path, "r+b") as file:
+            file.seek(begin + 3 * PAGE)
+            file.write(b"other")
+        mnt = self.mount(path, "--header-align", "4096")
+        for page in range(4, 8):
+            self.assert_errno(errno.EIO, self.page, mnt, "plain", page)
+        self.assertEqual(self.page(mnt, "plain", 8), self.arrays["plain"][8 * PAGE:9 * PAGE].tobytes())
+        self.assertEqual(self.page(mnt, "packed", 4),
+                         self.arrays["packed"][4 * PAGE:5 * PAGE].tobytes())
+
+
+class Sizes(ZarrTest):
+    def test_a_header_of_another_alignment(self):
+        mnt = self.mount(self.store)
+        for name, array in self.arrays.items():
+            self.assertEqual((mnt / f"{name}.npy").read_bytes(), saved(array))
+            self.assertEqual(read_range(mnt / f"{name}.npy", 0, 6), b"\x93NUMPY")
+
+
+if __name__ == "__main__":
+    unittest.main()
