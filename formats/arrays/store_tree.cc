@@ -291,7 +291,10 @@ Group join_members(std::vector<Member> members) {
       joined.arrays.insert(joined.arrays.end(), member.root.arrays.begin(),
                            member.root.arrays.end());
       joined.groups = std::move(member.root.groups);
-      joined.attributes = std::move(member.root.attributes);
+      // Those of a store that is one array are the mount's alone.
+      const bool is_one_array =
+          member.root.arrays.size() == 1 && member.root.arrays[0].name.empty();
+      joined.attributes = is_one_array ? Dict() : std::move(member.root.attributes);
       continue;
     }
     StoredArray array = require_main_array(member.root, member.text);
