@@ -378,11 +378,7 @@ std::shared_ptr<const RecordTable> rows_of_store(const OpenedSource& source) {
                                    "with records",
                                    shown_name(chosen.front()), shown_name(stored)));
     }
-    fields.push_back({shown_name(stored), make_stored_array(stored, shown_name(stored))});
-    if (fields.back().array->fortran_order()) {
-      throw file_error(ErrorKind::kUnsupported, source.text,
-                       "it is in Fortran order, expected C order to join it with records");
-    }
+    fields.push_back({shown_name(stored), make_stored_array(stored, shown_name(stored), true)});
     files.insert(files.end(), stored.sources.begin(), stored.sources.end());
   }
   return make_row_table(std::move(fields), std::move(files));
