@@ -27,7 +27,7 @@ using Node = PickleTree::Node;
 // As JSON's, less those that a printed pickle adds.
 constexpr std::size_t kMostDepth = 500;
 // The memo may repeat a list; what becomes of it all is bounded.
-constexpr std::uint64_t kMostValues = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMostValues = std::uint64_t{1} << 20;
 // The text in it, which the memo may repeat too.
 constexpr std::uint64_t kMostNbytes = std::uint64_t{256} << 20;
 
