@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "formats/bytes/half.h"
 #include "formats/bytes/npy_header.h"
 #include "formats/bytes/utf8.h"
 #include "formats/payloads/pickle.h"
@@ -34,16 +35,6 @@ constexpr std::uint64_t kMostNbytes = std::uint64_t{256} << 20;
 struct Dropped {
   std::string why;
 };
-
-// numpy's float16.
-double half_to_double(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const double fraction = bits & 1023;
-  double value = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
-                 : exponent == 0 ? std::ldexp(fraction, -24)
-                                 : std::ldexp(fraction + 1024, exponent - 25);
-  return (bits & 0x8000) != 0 ? -value : value;
-}
 
 template <typename T>
 T load(const std::byte* bytes, bool swap) {

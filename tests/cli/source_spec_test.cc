@@ -120,7 +120,7 @@ TEST(SourceSpec, TakesKaldisSpecifiers) {
 
 TEST(SplitWords, FormatNamesAreSorted) {
   EXPECT_EQ(format_names(),
-            "ark, das, ffrecord, kaldi, npy, recordio, scp, tar, tfrecord, wenet, zarr");
+            "ark, das, ffrecord, hdf5, kaldi, npy, recordio, scp, tar, tfrecord, wenet, zarr");
 }
 
 }  // namespace
