@@ -70,6 +70,9 @@ class ChangeMark {
   mutable std::atomic<bool> set_{false};
 };
 
+// All of a small file. Throws kTooLarge where it has more than `most_nbytes`.
+std::string read_whole(const ByteSource& source, std::uint64_t most_nbytes);
+
 // Remembers which sources this thread reads while it lives, so that whoever answers with what was
 // read can make sure that none of them had changed. Scopes nest; the innermost one remembers.
 class SourceWatch {
