@@ -144,9 +144,11 @@ std::string structured_v3(const Dict& configuration, const Value& value, int dep
 
 // As a Python literal.
 std::string code_v3(const Value& value, int depth) {
-  const auto [name, configuration] = read_named(value, "data_type");
+  const NamedConfiguration type = read_named(value, "data_type");
+  const std::string& name = type.name;
+  const Dict& configuration = type.configuration;
   const auto number = std::find_if(kNumbers.begin(), kNumbers.end(),
-                                   [&](const NamedType& type) { return type.name == name; });
+                                   [&](const NamedType& row) { return row.name == name; });
   if (number != kNumbers.end()) {
     return quoted(number->code);
   }

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Zip directories as writers make them, and as nobody should.
+
+#include "formats/bytes/zip.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "formats/bytes/crc.h"
+#include "formats/bytes/error.h"
+#include "tests/support/fake_source.h"
+
+namespace npyfs {
+namespace {
+
+using testing::FakeSource;
+
+template <typename T>
+std::string le(T value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+std::string u16(std::uint64_t value) { return le(static_cast<std::uint16_t>(value)); }
+std::string u32(std::uint64_t value) { return le(static_cast<std::uint32_t>(value)); }
+
+std::string deflate_raw(const std::string& bytes) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+// Writes an archive member by member, each field where APPNOTE.TXT has it.
+class ZipWriter {
+ public:
+  struct Options {
+    std::uint16_t method = 0;
+    std::uint16_t flags = 0;
+    bool zip64 = false;  // sizes and offset in the extra field
+    std::string local_extra;
+    std::string claimed_nbytes;  // 4 bytes in place of the size, if any
+  };
+
+  void add(const std::string& name, const std::string& bytes) { add(name, bytes, Options()); }
+  void add(const std::string& name, const std::string& bytes, const Options& options) {
+    const std::string data = options.method == 8 ? deflate_raw(bytes) : bytes;
+    const std::uint32_t crc = crc32(std::as_bytes(std::span(bytes)));
+    const std::uint64_t offset = archive.size();
+    archive += "PK\3\4" + u16(20) + u16(options.flags) + u16(options.method) + u32(0) + u32(crc) +
+               u32(data.size()) + u32(bytes.size()) + u16(name.size()) +
+               u16(options.local_extra.size()) + name + options.local_extra + data;
+    const std::string extra = options.zip64
+                                  ? u16(1) + u16(24) + le<std::uint64_t>(bytes.size()) +
+                                        le<std::uint64_t>(data.size()) + le<std::uint64_t>(offset)
+                                  : "";
+    const auto field = [&](std::uint64_t value) { return u32(options.zip64 ? 0xffffffff : value); };
+    const std::string nbytes =
+        options.claimed_nbytes.empty() ? field(bytes.size()) : options.claimed_nbytes;
+    directory += "PK\1\2" + u16(20) + u16(20) + u16(options.flags) + u16(options.method) + u32(0) +
+                 u32(crc) + field(data.size()) + nbytes + u16(name.size()) + u16(extra.size()) +
+                 u16(0) + u16(0) + u16(0) + u32(0) + field(offset) + name + extra;
+    ++count;
+  }
+
+  std::string finish(const std::string& comment = "") const {
+    return archive + directory + "PK\5\6" + u16(0) + u16(0) + u16(count) + u16(count) +
+           u32(directory.size()) + u32(archive.size()) + u16(comment.size()) + comment;
+  }
+
+  std::string finish64() const {
+    const std::string end64 = "PK\6\6" + le<std::uint64_t>(44) + u16(45) + u16(45) + u32(0) +
+                              u32(0) + le<std::uint64_t>(count) + le<std::uint64_t>(count) +
+                              le<std::uint64_t>(directory.size()) +
+                              le<std::uint64_t>(archive.size());
+    return archive + directory + end64 + "PK\6\7" + u32(0) +
+           le<std::uint64_t>(archive.size() + directory.size()) + u32(1) + "PK\5\6" + u16(0) +
+           u16(0) + u16(0xffff) + u16(0xffff) + u32(0xffffffff) + u32(0xffffffff) + u16(0);
+  }
+
+  std::string archive;
+  std::string directory;
+  std::uint64_t count = 0;
+};
+
+std::string read_member(const ByteSource& source, const ZipMember& member) {
+  std::string out(member.nbytes, '\0');
+  read_zip_member(source, member, std::as_writable_bytes(std::span(out)));
+  return out;
+}
+
+std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string refusal_of(const std::string& bytes) {
+  const FakeSource source("set.zip", bytes);
+  return refusal([&] { const ZipDirectory directory(source); });
+}
+
+const std::string kText = std::string(5000, 'a') + "the end";
+
+TEST(Zip, MembersStoredAndDeflated) {
+  ZipWriter writer;
+  writer.add("stored", kText);
+  writer.add(
+      "deflated", kText,
+      {.method = 8, .flags = 0, .zip64 = false, .local_extra = "extra!", .claimed_nbytes = ""});
+  writer.add("empty", "");
+  for (const std::string& bytes : {writer.finish(), writer.finish("a comment"), writer.finish64(),
+                                   "prefix" + writer.finish(), "prefix" + writer.finish64()}) {
+    const FakeSource source("set.zip", bytes);
+    const ZipDirectory directory(source);
+    ASSERT_EQ(directory.size(), 3U);
+    EXPECT_EQ(directory[0].name, "stored");
+    EXPECT_EQ(read_member(source, directory[0]), kText);
+    EXPECT_EQ(read_member(source, directory[1]), kText);
+    EXPECT_EQ(read_member(source, directory[2]), "");
+    EXPECT_EQ(bytes.substr(zip_data_offset(source, directory[0]), kText.size()), kText);
+    std::uint32_t crc = 0;
+    std::memcpy(&crc, bytes.data() + directory[1].crc_offset, sizeof crc);
+    EXPECT_EQ(crc, directory[1].crc32);
+  }
+}
+
+TEST(Zip, SizesInTheZip64Extra) {
+  ZipWriter writer;
+  writer.add("first", "x");
+  ZipWriter::Options options;
+  options.zip64 = true;
+  writer.add("second", kText, options);
+  const FakeSource source("set.zip", writer.finish());
+  const ZipDirectory directory(source);
+  EXPECT_EQ(directory[1].stored_nbytes, kText.size());
+  EXPECT_EQ(read_member(source, directory[1]), kText);
+}
+
+TEST(Zip, OfEqualNamesTheLastCounts) {
+  ZipWriter writer;
+  writer.add("b", "old");
+  writer.add("a", "other");
+  writer.add("b", "new");
+  const FakeSource source("set.zip", writer.finish());
+  const ZipDirectory directory(source);
+  EXPECT_EQ(directory.find("b"), 2U);
+  EXPECT_EQ(directory.find("a"), 1U);
+  EXPECT_EQ(directory.find("c"), std::nullopt);
+  EXPECT_TRUE(directory.replaced(0));
+  EXPECT_FALSE(directory.replaced(1));
+  EXPECT_FALSE(directory.replaced(2));
+}
+
+TEST(Zip, DamageIsFoundByTheChecksum) {
+  for (const std::uint16_t method : {0, 8}) {
+    ZipWriter writer;
+    ZipWriter::Options options;
+    options.method = method;
+    writer.add("name", kText, options);
+    std::string bytes = writer.finish();
+    bytes[40] = static_cast<char>(bytes[40] ^ 4);
+    const FakeSource source("set.zip", bytes);
+    const ZipDirectory directory(source);
+    EXPECT_THROW(read_member(source, directory[0]), Error);
+  }
+}
+
+TEST(Zip, EncryptedAndUnknownMembersAreNotRead) {
+  ZipWriter writer;
+  ZipWriter::Options options;
+  options.flags = 1;
+  writer.add("secret", kText, options);
+  options.flags = 0;
+  options.method = 12;
+  writer.add("bzip2", kText, options);
+  const FakeSource source("set.zip", writer.finish());
+  const ZipDirectory directory(source);
+  EXPECT_FALSE(directory[0].readable());
+  EXPECT_NE(refusal([&] { read_member(source, directory[0]); }).find("secret is encrypted"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { read_member(source, directory[1]); }).find("method 12"),
+            std::string::npos);
+}
+
+TEST(Zip, ASizeThatDeflateCannotMakeIsRefusedBeforeMemoryIsTaken) {
+  ZipWriter writer;
+  ZipWriter::Options options;
+  options.method = 8;
+  options.claimed_nbytes = u32(0xfffffff0);
+  writer.add("bomb", kText, options);
+  const FakeSource source("set.zip", writer.finish());
+  const ZipDirectory directory(source);
+  EXPECT_NE(refusal([&] { require_plausible(source, directory[0]); }).find("bomb"),
+            std::string::npos);
+}
+
+TEST(Zip, TheSizeMustBeWhatComesOut) {
+  for (const int difference : {-1, 1}) {
+    ZipWriter writer;
+    ZipWriter::Options options;
+    options.method = 8;
+    options.claimed_nbytes = u32(kText.size() + static_cast<std::size_t>(difference));
+    writer.add("name", kText, options);
+    const FakeSource source("set.zip", writer.finish());
+    const ZipDirectory directory(source);
+    EXPECT_NE(refusal([&] { read_member(source, directory[0]); }), "");
+  }
+}
+
+TEST(Zip, NothingPointsOutside) {
+  ZipWriter writer;
+  writer.add("name", kText);
+  const std::string whole = writer.finish();
+  const std::size_t entry = writer.archive.size();
+  const auto changed = [&](std::size_t at, const std::string& value) {
+    std::string bytes = whole;
+    bytes.replace(at, value.size(), value);
+    return bytes;
+  };
+  EXPECT_EQ(refusal_of(whole), "");
+  EXPECT_NE(refusal_of(changed(entry + 42, u32(0xfffffff0))), "");              // header
+  EXPECT_NE(refusal_of(changed(entry + 42, u32(entry - 10))), "");              // header, cut
+  EXPECT_NE(refusal_of(changed(entry + 20, u32(1 << 30) + u32(1 << 30))), "");  // data
+  EXPECT_NE(refusal_of(changed(entry + 28, u16(0xffff))), "");                  // name
+  EXPECT_NE(refusal_of(changed(entry + 32, u16(0xffff))), "");                  // comment
+  EXPECT_NE(refusal_of(changed(whole.size() - 10, u32(1 << 20))), "");          // directory's size
+  EXPECT_NE(refusal_of(changed(whole.size() - 6, u32(1 << 30))), "");           // and offset
+  EXPECT_NE(refusal_of(changed(whole.size() - 12, u16(7))), "");                // entries
+  const FakeSource moved("set.zip", changed(26, u16(0xffff)));
+  const ZipDirectory directory(moved);
+  EXPECT_NE(refusal([&] { zip_data_offset(moved, directory[0]); }), "");
+}
+
+TEST(Zip, EveryTruncationIsRefused) {
+  ZipWriter writer;
+  writer.add("one", kText);
+  writer.add("two", "22");
+  for (const std::string& whole : {writer.finish(), writer.finish64()}) {
+    for (std::size_t n = 0; n < whole.size(); ++n) {
+      const std::string text = refusal_of(whole.substr(0, n));
+      ASSERT_NE(text.find("set.zip"), std::string::npos) << n;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace npyfs

@@ -1,0 +1,266 @@
+"""Stores of arrays through a real mount, walked as DAS's loader of an npy_dir walks a directory.
+
+[janclemenslab/das: src/das/npy_dir.py, src/das/data.py, src/das/data_hash.py]
+"""
+
+import errno
+import glob
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import unittest
+
+import numpy as np
+
+from mounting import MountTest, npyfs, read_range, saved
+
+DATA = pathlib.Path(__file__).parents[1] / "data"
+
+
+def load_npy_dir(location, memmap_dirs=("train",)):
+    """What DAS's loader makes of a directory: attributes, and arrays of each directory in it."""
+    attributes = np.load(location / "attrs.npy", allow_pickle=True)[()]
+    assert isinstance(attributes, dict)
+    splits = {}
+    for name in os.listdir(location):
+        if not os.path.isdir(location / name):
+            continue
+        arrays = splits.setdefault(os.path.splitext(name)[0], {})
+        for path in glob.glob(str(location / name / "*.npy")):
+            mode = "r" if name in memmap_dirs else None
+            arrays[os.path.splitext(os.path.basename(path))[0]] = np.load(path, mmap_mode=mode)
+    return attributes, splits
+
+
+def hash_of(location):
+    """As DAS does before training: names and contents of all files, in reads of 64 KiB."""
+    digest = hashlib.md5()
+    for path in sorted(glob.glob(f"{location}/**/*", recursive=True), key=str.lower):
+        if os.path.isfile(path):
+            digest.update(os.path.relpath(path, location).encode())
+            with open(path, "rb", buffering=0) as file:
+                while part := file.read(65536):
+                    digest.update(part)
+    return digest.hexdigest()
+
+
+def is_plain(value):
+    """Whether YAML can print it as data: no numpy types."""
+    if isinstance(value, list):
+        return all(map(is_plain, value))
+    return type(value) in (bool, int, float, str, type(None))
+
+
+# Of each store: the arguments of the mount, the folder its arrays must equal (of each split), the
+# arrays of which only the values count, and the splits that DAS can train from.
+STORES = {
+    "npy_dir": (["npy_dir/das.npy"], "npy_dir/das.npy", [], ["train", "val", "test"]),
+    "npy_dir named": (["npy:npy_dir/das.npy"], "npy_dir/das.npy", [], ["train", "val", "test"]),
+    "das folder": (["das:npy_dir/das_export"], "npy_dir/expected/das-folder",
+                   ["train/x.npy", "train/y.npy"], ["train"]),
+    "das recording": (["das:npy_dir/das_export/rec0.npz"], "npy_dir/expected/das-rec0",
+                      ["train/y.npy"], ["train"]),
+    "das splits": (["train=das:npy_dir/das_export/rec0.npz", "val=das:npy_dir/das_export/rec2.npz"],
+                   "npy_dir/expected/das-as-splits", ["train/y.npy", "val/y.npy"], ["train", "val"]),
+}
+
+
+class Loaders(MountTest):
+    def mounted(self, *arguments):
+        mnt = self.mount_point()
+        done = npyfs("mount", *arguments, mnt, cwd=DATA)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return mnt
+
+    def check_store(self, arguments, expected, by_value, splits):
+        mnt = self.mounted(*arguments)
+        attributes, loaded = load_npy_dir(mnt)
+        self.assertEqual(set(loaded), set(splits))
+        self.assertTrue(all(map(is_plain, attributes.values())), attributes)
+        for split in splits:
+            for golden in sorted((DATA / expected / split).glob("*.npy")):
+                wanted = np.load(golden)
+                got = loaded[split][golden.stem]
+                np.testing.assert_array_equal(got, wanted, f"{split}/{golden.name}")
+                if f"{split}/{golden.name}" not in by_value:
+                    self.assertEqual((mnt / split / golden.name).read_bytes(), saved(wanted))
+        self.check_windows(loaded["train"], attributes)
+        self.assertEqual(hash_of(mnt), hash_of(mnt))
+
+    def check_windows(self, train, attributes):
+        """As training reads: windows at random places, and their labels."""
+        x, y = train["x"], train["y"]
+        self.assertIsInstance(x, np.memmap)
+        self.assertEqual((x.ndim, y.shape), (2, (len(x), len(attributes["class_names"]))))
+        whole_x, whole_y = np.array(x), np.array(y)
+        np.testing.assert_allclose(whole_y.sum(axis=1), 1, rtol=1e-3)
+        rng = np.random.default_rng(7)
+        for first in rng.choice(len(x) - 64, size=32, replace=False):
+            np.testing.assert_array_equal(x[first:first + 64, ...].copy(), whole_x[first:first + 64])
+            np.testing.assert_array_equal(y[first:first + 64:2], whole_y[first:first + 64:2])
+
+
+def store_test(row):
+    return lambda self: self.check_store(*row)
+
+
+for _name, _row in STORES.items():
+    setattr(Loaders, "test_" + _name.replace(" ", "_"), store_test(_row))
+
+
+class Trees(MountTest):
+    """Groups at any depth, attributes of groups and arrays, names that files may not have."""
+
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder / "store.npy"
+
+    def save(self, path, array):
+        path = self.store / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, array)
+
+    def mount(self, *arguments, status=0):
+        self.mounts = getattr(self, "mounts", 0) + 1
+        mnt = self.mount_point(f"mnt{self.mounts}")
+        self.done = npyfs("mount", *arguments, mnt)
+        self.assertEqual(self.done.returncode, status, self.done.stderr)
+        return mnt
+
+    def listed(self, mnt):
+        return sorted(os.path.relpath(os.path.join(at, name), mnt)
+                      for at, _, files in os.walk(mnt) for name in files)
+
+    def test_groups_nest_and_have_attributes(self):
+        self.save("a/b/c/deep.npy", np.arange(5))
+        self.save("top.npy", np.float32(3))
+        self.save("a/é ü.npy", np.ones((2, 0)))
+        (self.store / "a" / "b" / "attrs.json").write_text('{"unit": "s"}')
+        (self.store / "top.attrs.json").write_text('{"n": [1, null]}')
+        mnt = self.mount(self.store)
+        self.assertEqual(self.listed(mnt), sorted([
+            "attrs.json", "attrs.npy", "top.attrs.json", "top.npy", "a/é ü.npy",
+            "a/b/attrs.json", "a/b/c/deep.npy"]))
+        self.assertEqual(json.loads((mnt / "a/b/attrs.json").read_text()), {"unit": "s"})
+        self.assertEqual(json.loads((mnt / "top.attrs.json").read_text()), {"n": [1, None]})
+        for name in ("a/b/c/deep.npy", "top.npy", "a/é ü.npy"):
+            self.assertEqual((mnt / name).read_bytes(), (self.store / name).read_bytes())
+            about, source = (mnt / name).stat(), (self.store / name).stat()
+            self.assertEqual(about.st_mtime_ns, source.st_mtime_ns)
+        self.assertEqual(os.getxattr(mnt / "a/b/c/deep.npy", "user.npyfs.shape"), b"(5,)")
+        self.assertEqual(os.getxattr(mnt / "a/b/c/deep.npy", "user.npyfs.format"), b"npy")
+
+    def test_inodes_are_the_same_at_every_mount(self):
+        self.save("train/x.npy", np.arange(5))
+        self.save("val/in/x.npy", np.arange(5))
+        inodes = [{name: (mnt / name).stat().st_ino for name in self.listed(mnt)}
+                  for mnt in (self.mount(self.store), self.mount(self.store))]
+        self.assertEqual(*inodes)
+        self.assertEqual(len(set(inodes[0].values())), len(inodes[0]))
+
+    def test_strangers_are_left_out_with_a_warning(self):
+        self.save("train/x.npy", np.arange(5))
+        self.save("train/objects.npy", np.array([{}], dtype=object))
+        (self.store / "notes.txt").write_text("hello")
+        (self.store / "train" / "round").symlink_to("..")
+        (self.store / "train" / ".hidden.npy").write_text("no array")
+        os.mkfifo(self.store / "train" / "pipe.npy")
+        mnt = self.mount(self.store)
+        self.assertEqual(self.listed(mnt), ["attrs.json", "attrs.npy", "train/x.npy"])
+        for word in ("notes.txt", "objects.npy", "round", "pipe.npy"):
+            self.assertIn(word, self.done.stderr)
+
+    def test_damage_refuses_the_mount_or_is_left_out(self):
+        self.save("train/x.npy", np.arange(5))
+        self.save("train/y.npy", np.arange(5))
+        whole = (self.store / "train/y.npy").read_bytes()
+        (self.store / "train/y.npy").write_bytes(whole[:-1])
+        self.mount(self.store, status=1)
+        self.assertIn("y.npy at byte 167", self.done.stderr)
+        mnt = self.mount("--permissive", self.store)
+        self.assertEqual(self.listed(mnt), ["attrs.json", "attrs.npy", "train/x.npy"])
+        self.assertIn("y.npy", self.done.stderr)
+
+    def test_links_lead_nowhere_else_for_others(self):
+        self.save("train/x.npy", np.arange(5))
+        np.save(self.folder / "secret.npy", np.arange(3))
+        (self.store / "train" / "linked.npy").symlink_to(self.folder / "secret.npy")
+        self.assertIn("train/linked.npy", self.listed(self.mount(self.store)))
+        mnt = self.mount("-o", "allow_other", self.store)
+        self.assertNotIn("train/linked.npy", self.listed(mnt))
+        self.assertIn("linked.npy", self.done.stderr)
+
+    def test_an_archive_has_groups_too(self):
+        self.store.mkdir()
+        arrays = {"a/x": np.arange(1000.0), "b": np.asfortranarray(np.ones((3, 4))), "a/y": np.int8(3)}
+        for save in (np.savez, np.savez_compressed):
+            save(self.folder / "set.npz", **arrays)
+            mnt = self.mount(self.folder / "set.npz")
+            for name, array in arrays.items():
+                self.assertEqual((mnt / f"{name}.npy").read_bytes(), saved(array), name)
+
+    def test_stores_stand_one_behind_the_other(self):
+        for name, rows in (("one", 3), ("two", 5)):
+            self.store = self.folder / f"{name}.npy"
+            self.save("train/x.npy", np.full((rows, 2), rows))
+            self.save(f"{name}/only.npy", np.arange(rows))
+        mnt = self.mount(f"npy:{self.folder}/one.npy;{self.folder}/two.npy")
+        self.assertEqual(np.load(mnt / "train/x.npy")[:, 0].tolist(), [3] * 3 + [5] * 5)
+        self.assertEqual(len(np.load(mnt / "one/only.npy")), 3)
+        self.assertEqual(len(np.load(mnt / "two/only.npy")), 5)
+        self.save("train/x.npy", np.zeros((5, 3)))
+        self.mount(f"npy:{self.folder}/one.npy;{self.folder}/two.npy", status=1)
+        self.assertIn("two.npy/train/x.npy", self.done.stderr)
+        self.save("train/z.npy", np.zeros(3))
+        self.mount(f"npy:{self.folder}/one.npy;{self.folder}/two.npy", status=1)
+        self.assertIn("train/z", self.done.stderr)
+
+    def test_labels_join_records_row_by_row(self):
+        ffr = DATA / "ffrecord/fixed_f32.ffr"
+        x = np.load(self.mount(ffr, "--dtype", "x=float32") / "train/x.npy")
+        labels = np.arange(2 * len(x), dtype=">i2").reshape(len(x), 2)
+        np.save(self.folder / "labels.npy", labels)
+        mnt = self.mount("--dtype", "x=float32", f"train={ffr}", f"train/y={self.folder}/labels.npy")
+        self.assertEqual((mnt / "train/y.npy").read_bytes(), saved(labels))
+        np.testing.assert_array_equal(np.load(mnt / "train/x.npy"), x)
+        np.save(self.folder / "labels.npy", labels[1:])
+        self.mount(f"train={ffr}", f"train/y={self.folder}/labels.npy", status=1)
+        self.assertIn("labels.npy", self.done.stderr)
+
+    def test_options_for_records_are_refused(self):
+        self.save("train/x.npy", np.arange(5))
+        for option in ("--dtype=x=float32", "--shape=x=5", "--layout=x=stack", "--decode=x=raw"):
+            self.mount(option, self.store, status=2)
+            self.assertIn("x is an array of a store", self.done.stderr)
+        self.mount("--name", "z=y", self.store, status=2)
+        self.assertEqual(self.listed(self.mount("--name", "x=y", self.store)),
+                         ["attrs.json", "attrs.npy", "train/y.npy"])
+
+    def test_split_words_name_single_arrays(self):
+        np.save(self.folder / "val.npy", np.arange(3))
+        self.assertIn("val/x.npy", self.listed(self.mount(self.folder / "val.npy")))
+
+    def test_info_shows_groups_and_attributes(self):
+        self.save("train/in/x.npy", np.arange(5))
+        (self.store / "train" / "attrs.json").write_text('{"unit": "s"}')
+        done = npyfs("info", self.store)
+        self.assertIn("train/in/", done.stdout)
+        self.assertIn("attrs  unit", done.stdout)
+        about = json.loads(npyfs("info", "--json", self.store).stdout)
+        train = about["splits"][0]
+        self.assertEqual((train["name"], train["attrs"]), ("train", {"unit": "s"}))
+        self.assertEqual(train["groups"][0]["arrays"][0]["shape"], [5])
+
+    def test_a_changed_file_is_stale(self):
+        self.save("train/x.npy", np.arange(500_000))
+        mnt = self.mount(self.store)
+        read_range(mnt / "train/x.npy", 0, 128)
+        shutil.copy(self.store / "train/x.npy", self.folder / "other.npy")
+        os.replace(self.folder / "other.npy", self.store / "train/x.npy")
+        self.assert_errno(errno.ESTALE, read_range, mnt / "train/x.npy", 2_000_000, 4096)
+
+
+if __name__ == "__main__":
+    unittest.main()
