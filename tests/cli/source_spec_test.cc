@@ -119,7 +119,7 @@ TEST(SourceSpec, TakesKaldisSpecifiers) {
 }
 
 TEST(SplitWords, FormatNamesAreSorted) {
-  EXPECT_EQ(format_names(), "ark, ffrecord, kaldi, npy, recordio, scp, tfrecord");
+  EXPECT_EQ(format_names(), "ark, das, ffrecord, hdf5, kaldi, npy, recordio, scp, tfrecord, zarr");
 }
 
 }  // namespace
