@@ -26,7 +26,7 @@ namespace npyfs {
 namespace {
 
 constexpr rlim_t kMostMemory = rlim_t{4} << 30;
-constexpr rlim_t kCpuSeconds = 20;  // from one frame to the next
+constexpr rlim_t kCpuSeconds = 10;  // from one frame to the next
 // 0 to 3, and the file once more as libhdf5 opens it: no other can be opened.
 constexpr rlim_t kDescriptors = 5;
 constexpr std::uint32_t kMostRequestNbytes = 1 << 20;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/bytes/utf8.h"
+#include "formats/bytes/byte_range.h"
 #include "formats/hdf5/child_attributes.h"
 #include "formats/hdf5/child_read.h"
 #include "formats/hdf5/child_type.h"
@@ -23,6 +23,8 @@ namespace {
 constexpr H5Z_filter_t kLibraryFilters[] = {H5Z_FILTER_NBIT, H5Z_FILTER_SCALEOFFSET};
 constexpr std::uint64_t kMostCompactNbytes = 1 << 20;
 constexpr std::size_t kMostRank = 32;
+// That the library is to read at once: of larger chunks, only some rows.
+constexpr std::uint64_t kMostBlockNbytes = std::uint64_t{64} << 20;
 // Asking for each of n chunks costs n steps.
 constexpr hsize_t kMostListedChunks = 16384;
 
@@ -44,8 +46,12 @@ std::string below(const std::string& path, const std::string& name) {
 // What the parent is told of one data set, field by field (description.cc reads it).
 class ArrayTeller {
  public:
-  ArrayTeller(hid_t file, hid_t dataset, std::string name, std::string path)
-      : file_(file), dataset_(dataset), name_(std::move(name)), path_(std::move(path)) {}
+  ArrayTeller(hid_t file, hid_t dataset, std::string name, std::string path, const SendFrame& send)
+      : file_(file),
+        dataset_(dataset),
+        name_(std::move(name)),
+        path_(std::move(path)),
+        send_(send) {}
 
   // The frame; nothing where there is no array to show, and then perhaps `why`.
   std::optional<FrameWriter> tell(const Dict& attributes, std::string& why) {
@@ -103,6 +109,12 @@ class ArrayTeller {
         blocks[0] = std::min(blocks[0], block_rows(own_shape_, element_nbytes));
       }
     }
+    const std::uint64_t nbytes = checked_mul(element_count(blocks).value_or(UINT64_MAX),
+                                             std::max<std::uint64_t>(element_nbytes, 1))
+                                     .value_or(UINT64_MAX);
+    if (nbytes > kMostBlockNbytes && !blocks.empty()) {
+      blocks[0] = std::max<std::uint64_t>(1, blocks[0] / (nbytes / kMostBlockNbytes + 1));
+    }
     blocks.insert(blocks.end(), type_->extra.begin(), type_->extra.end());
     for (std::uint64_t& length : blocks) {
       length = std::max<std::uint64_t>(length, 1);
@@ -123,8 +135,22 @@ class ArrayTeller {
     return {dims.begin(), dims.end()};
   }
 
+  // Every element has to be looked at: a crafted file may claim more than can ever be.
+  void require_few_elements() const {
+    constexpr std::uint64_t kFew = std::uint64_t{1} << 28;
+    constexpr std::uint64_t kMostPerByte = 64;
+    hsize_t file_nbytes = 0;
+    H5Fget_filesize(file_, &file_nbytes);
+    const auto elements = element_count(own_shape_);
+    if (!elements || *elements > std::max<std::uint64_t>(kFew, file_nbytes * kMostPerByte)) {
+      throw ChildError(fmt::format("it claims {} texts or sequences, more than the file can hold",
+                                   shape_text(own_shape_)));
+    }
+  }
+
   std::optional<FrameWriter> tell_text() const {
-    const std::uint32_t longest = longest_text(dataset_, *type_, own_shape_);
+    require_few_elements();
+    const std::uint32_t longest = longest_text(dataset_, *type_, own_shape_, send_);
     FrameWriter frame =
         begin(StorageTag::kRead, fmt::format("'<U{}'", longest), 4 * longest, own_shape_, "");
     frame.add_u8(static_cast<std::uint8_t>(ReadForm::kText)).add_u32(longest);
@@ -137,7 +163,8 @@ class ArrayTeller {
       why = "sequences of any length in other than one dimension";
       return std::nullopt;
     }
-    const std::vector<std::uint64_t> ends = sequence_ends(dataset_, *type_, own_shape_);
+    require_few_elements();
+    const std::vector<std::uint64_t> ends = sequence_ends(dataset_, *type_, own_shape_, send_);
     const std::uint64_t sum = ends.empty() ? 0 : ends.back();
     FrameWriter frame = begin(StorageTag::kRead, type_->descr, type_->itemsize, {sum}, "");
     frame.add_u8(static_cast<std::uint8_t>(ReadForm::kConcat)).add_u32(0);
@@ -369,6 +396,7 @@ class ArrayTeller {
   hid_t dataset_;
   std::string name_;
   std::string path_;
+  const SendFrame& send_;
   const Dict* attributes_ = nullptr;
   std::optional<NpyType> type_;
   H5Properties properties_;
@@ -487,7 +515,7 @@ class Walker {
   void visit_dataset(const H5Object& dataset, const std::string& name, const std::string& path) {
     std::string why;
     auto frame =
-        ArrayTeller(file_, dataset.id(), name, path).tell(attributes_of(dataset, path), why);
+        ArrayTeller(file_, dataset.id(), name, path, send_).tell(attributes_of(dataset, path), why);
     if (frame) {
       send_(*frame);
     } else if (!why.empty()) {

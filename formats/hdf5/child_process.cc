@@ -30,8 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The child ends itself after twenty seconds of work without an answer; waiting for a disk may take
-// longer.
+// The child is ended after ten seconds of work without a word; waiting for a disk may take longer.
 constexpr std::chrono::seconds kMostSilence{120};
 // Of a frame; a longer one is read as far as the file's own size makes it believable.
 constexpr std::uint64_t kUsualFrameNbytes = std::uint64_t{16} << 20;

@@ -3,6 +3,7 @@
 #include "formats/hdf5/child_read.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -42,13 +43,11 @@ std::uint64_t box_elements(const Shape& count, std::uint64_t element_nbytes) {
 template <typename T>
 class PointingElements {
  public:
-  PointingElements(hid_t dataset, const NpyType& type, const Shape& start, const Shape& count,
-                   hid_t memory)
+  PointingElements(hid_t dataset, const Shape& start, const Shape& count, hid_t memory)
       : elements_(box_elements(count, sizeof(T))),
         memory_(memory),
         space_(H5Screate_simple(1, std::array<hsize_t, 1>{elements_.size()}.data(), nullptr),
                "make a shape") {
-    static_cast<void>(type);
     const H5Space from = box_space(dataset, start, count);
     if (!elements_.empty() &&
         H5Dread(dataset, memory, space_.id(), from.id(), H5P_DEFAULT, elements_.data()) < 0) {
@@ -78,7 +77,8 @@ std::string_view as_view(const char* text) { return text != nullptr ? text : "";
 
 // Calls `visit(start, count)` for boxes of whole rows that cover the shape.
 template <typename Visit>
-void for_each_block(const Shape& shape, std::uint64_t element_nbytes, Visit visit) {
+void for_each_block(const Shape& shape, std::uint64_t element_nbytes, const SendFrame& send,
+                    Visit visit) {
   if (shape.empty()) {
     visit(shape, shape);
     return;
@@ -89,6 +89,8 @@ void for_each_block(const Shape& shape, std::uint64_t element_nbytes, Visit visi
   for (; start[0] < shape[0]; start[0] += rows) {
     count[0] = std::min(rows, shape[0] - start[0]);
     visit(start, count);
+    FrameWriter progress(FrameKind::kProgress);
+    send(progress);
   }
 }
 
@@ -136,10 +138,11 @@ void read_elements(hid_t dataset, const NpyType& type, const Shape& start, const
   }
 }
 
-std::uint32_t longest_text(hid_t dataset, const NpyType& type, const Shape& shape) {
+std::uint32_t longest_text(hid_t dataset, const NpyType& type, const Shape& shape,
+                           const SendFrame& send) {
   std::uint64_t longest = 1;
-  for_each_block(shape, sizeof(char*), [&](const Shape& start, const Shape& count) {
-    const TextElements texts(dataset, type, start, count, type.memory.id());
+  for_each_block(shape, sizeof(char*), send, [&](const Shape& start, const Shape& count) {
+    const TextElements texts(dataset, start, count, type.memory.id());
     for (const char* text : texts.get()) {
       longest = std::max(longest, utf8_length(as_view(text)));
     }
@@ -150,12 +153,13 @@ std::uint32_t longest_text(hid_t dataset, const NpyType& type, const Shape& shap
   return static_cast<std::uint32_t>(longest);
 }
 
-std::vector<std::uint64_t> sequence_ends(hid_t dataset, const NpyType& type, const Shape& shape) {
+std::vector<std::uint64_t> sequence_ends(hid_t dataset, const NpyType& type, const Shape& shape,
+                                         const SendFrame& send) {
   std::vector<std::uint64_t> ends;
   std::uint64_t sum = 0;
   const H5Type memory = sequence_memory(type);
-  for_each_block(shape, sizeof(hvl_t), [&](const Shape& start, const Shape& count) {
-    const SequenceElements sequences(dataset, type, start, count, memory.id());
+  for_each_block(shape, sizeof(hvl_t), send, [&](const Shape& start, const Shape& count) {
+    const SequenceElements sequences(dataset, start, count, memory.id());
     for (const hvl_t& sequence : sequences.get()) {
       sum += sequence.len;
       ends.push_back(sum);
@@ -186,7 +190,7 @@ void read_box(hid_t file, const BoxRequest& request, const SendFrame& send) {
       break;
     }
     case ReadForm::kText: {
-      const TextElements texts(dataset.id(), *type, start, count, type->memory.id());
+      const TextElements texts(dataset.id(), start, count, type->memory.id());
       std::vector<std::byte> bytes(box_elements(count, std::uint64_t{4} * request.characters) * 4 *
                                    request.characters);
       std::span<std::byte> rest(bytes);
@@ -200,7 +204,7 @@ void read_box(hid_t file, const BoxRequest& request, const SendFrame& send) {
     }
     case ReadForm::kConcat: {
       const H5Type memory = sequence_memory(*type);
-      const SequenceElements sequences(dataset.id(), *type, start, count, memory.id());
+      const SequenceElements sequences(dataset.id(), start, count, memory.id());
       for (const hvl_t& sequence : sequences.get()) {
         sender.add({static_cast<const std::byte*>(sequence.p), sequence.len * type->itemsize});
       }

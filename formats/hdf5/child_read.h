@@ -28,10 +28,13 @@ void read_box(hid_t file, const BoxRequest& request, const SendFrame& send);
 void read_elements(hid_t dataset, const NpyType& type, const Shape& start, const Shape& count,
                    void* bytes);
 
-// The most code points any string of the data set has, but at least 1.
-std::uint32_t longest_text(hid_t dataset, const NpyType& type, const Shape& shape);
-// Where each sequence of a data set with one axis ends, in items.
-std::vector<std::uint64_t> sequence_ends(hid_t dataset, const NpyType& type, const Shape& shape);
+// The most code points any string of the data set has, but at least 1. Reads them all, and says
+// kProgress from time to time.
+std::uint32_t longest_text(hid_t dataset, const NpyType& type, const Shape& shape,
+                           const SendFrame& send);
+// Where each sequence of a data set with one axis ends, in items; likewise.
+std::vector<std::uint64_t> sequence_ends(hid_t dataset, const NpyType& type, const Shape& shape,
+                                         const SendFrame& send);
 
 // How many whole rows (along axis 0) make about 1 MiB, at least one.
 std::uint64_t block_rows(const Shape& shape, std::uint64_t element_nbytes);

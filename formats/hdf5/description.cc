@@ -155,7 +155,8 @@ VirtualStorage take_virtual(FrameReader& fields, const Shape& shape) {
 bool DescriptionReader::add(const Frame& frame) {
   FrameReader fields(frame.bytes, name_);
   const bool counts = frame.kind == FrameKind::kGroupBegin || frame.kind == FrameKind::kArray ||
-                      frame.kind == FrameKind::kExternalLink || frame.kind == FrameKind::kWarning;
+                      frame.kind == FrameKind::kExternalLink || frame.kind == FrameKind::kWarning ||
+                      frame.kind == FrameKind::kProgress;
   if (counts && ++objects_ > kMostObjects) {
     throw file_error(ErrorKind::kTooLarge, name_,
                      fmt::format("it holds more than {} objects, expected fewer", kMostObjects));
@@ -195,6 +196,8 @@ bool DescriptionReader::add(const Frame& frame) {
     }
     case FrameKind::kWarning:
       warnings_.push_back(fields.take_text());
+      break;
+    case FrameKind::kProgress:
       break;
     case FrameKind::kEnd:
       if (open_.size() != 1) {

@@ -36,6 +36,7 @@ enum class FrameKind : std::uint8_t {
   kData = 21,          // bytes
   kEnd = 22,           // the answer is complete
   kFailure = 23,       // text: it cannot be given
+  kProgress = 24,      // still at work
 };
 
 inline constexpr std::size_t kFrameHeadNbytes = 5;

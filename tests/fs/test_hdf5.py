@@ -11,7 +11,7 @@ import unittest
 
 import numpy as np
 
-from mounting import PAGE, TIMEOUT, MountTest, npyfs, read_direct, saved
+from mounting import PAGE, TIMEOUT, MountTest, npyfs, read_direct, read_range, saved
 
 try:
     import h5py
@@ -226,6 +226,34 @@ class Reader(Hdf5Test):
         self.assertEqual(read_direct(mnt / "texts.npy", last, PAGE),
                          texts.tobytes()[last - PAGE:last])
         self.assertNotEqual(children_of(daemon), [child])
+
+
+class Hostile(Hdf5Test):
+    def test_more_text_than_a_file_can_hold(self):
+        with h5py.File(self.path, "w") as file:
+            file.create_dataset("texts", (1 << 50,), h5py.string_dtype(), chunks=(1000,))
+            file.create_dataset("numbers", (1 << 50,), "u1", chunks=(1000,))
+            file.create_dataset("deep", (1 << 20,) * 3, "u1", chunks=(1 << 10,) * 3)
+            file["x"] = np.arange(3)
+        mnt = self.mount(self.path)
+        self.assertFalse((mnt / "texts.npy").exists())
+        self.assertEqual(read_range(mnt / "numbers.npy", 1 << 49, 8), bytes(8))
+        self.assertEqual(read_range(mnt / "deep.npy", 1 << 59, 8), bytes(8))
+        self.assert_file(mnt / "x.npy", np.arange(3))
+
+    def test_groups_that_share_all_they_have(self):
+        """2^40 paths lead to one array."""
+        with h5py.File(self.path, "w") as file:
+            inner = file.create_group("g0")
+            inner["x"] = np.arange(3)
+            for depth in range(1, 40):
+                outer = file.create_group(f"g{depth}")
+                outer["a"] = inner
+                outer["b"] = inner
+                inner = outer
+        done = npyfs("info", self.path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("more than 1000000 objects", done.stderr)
 
 
 class Damage(Hdf5Test):
