@@ -53,8 +53,7 @@ const std::array<OptionRow, 21> kRows = {{
        assign(line.dataset.fields.rename, option, text, parse_array_name);
      }},
     {Place::kDataset, "decode", "NAME=KIND", nullptr,
-     "raw: stored bytes; or what records are: jpg, wav, pickle,\nimagerecord, matrix, int32vector, "
-     "token, ...",
+     "raw: stored bytes; or what records are: jpg, token, ...",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        assign(line.dataset.fields.decode, option, text, parse_decode_kind);
      }},

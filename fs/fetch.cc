@@ -29,8 +29,15 @@ void fill(std::byte* out, const Piece& piece) {
     std::memset(out, static_cast<int>(piece.memory[0]), piece.nbytes);
     return;
   }
-  for (std::uint64_t i = 0; i < piece.nbytes; ++i) {
+  // One period byte by byte, then what is there over and over, each time twice as much.
+  std::uint64_t done = std::min<std::uint64_t>(period, piece.nbytes);
+  for (std::uint64_t i = 0; i < done; ++i) {
     out[i] = piece.memory[(piece.offset + i) % period];
+  }
+  while (done < piece.nbytes) {
+    const std::uint64_t more = std::min(done, piece.nbytes - done);
+    std::memcpy(out + done, out, more);
+    done += more;
   }
 }
 

@@ -291,7 +291,10 @@ Group join_members(std::vector<Member> members) {
       joined.arrays.insert(joined.arrays.end(), member.root.arrays.begin(),
                            member.root.arrays.end());
       joined.groups = std::move(member.root.groups);
-      joined.attributes = std::move(member.root.attributes);
+      // Those of a store that is one array are the mount's alone.
+      const bool is_one_array =
+          member.root.arrays.size() == 1 && member.root.arrays[0].name.empty();
+      joined.attributes = is_one_array ? Dict() : std::move(member.root.attributes);
       continue;
     }
     StoredArray array = require_main_array(member.root, member.text);
@@ -375,11 +378,7 @@ std::shared_ptr<const RecordTable> rows_of_store(const OpenedSource& source) {
                                    "with records",
                                    shown_name(chosen.front()), shown_name(stored)));
     }
-    fields.push_back({shown_name(stored), make_stored_array(stored, shown_name(stored))});
-    if (fields.back().array->fortran_order()) {
-      throw file_error(ErrorKind::kUnsupported, source.text,
-                       "it is in Fortran order, expected C order to join it with records");
-    }
+    fields.push_back({shown_name(stored), make_stored_array(stored, shown_name(stored), true)});
     files.insert(files.end(), stored.sources.begin(), stored.sources.end());
   }
   return make_row_table(std::move(fields), std::move(files));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "formats/arrays/chunked_array.h"
+#include "formats/payloads/transpose.h"
 
 namespace npyfs {
 
@@ -30,6 +31,61 @@ class NpyArray : public Array {
 
  private:
   StoredNpy npy_;
+};
+
+// A whole .npy file of Fortran order in C order, some rows at a time.
+class TransposedNpy : public Array, public ChunkSource {
+ public:
+  explicit TransposedNpy(StoredNpy npy)
+      : Array(npy.header.dtype, npy.header.shape),
+        npy_(std::move(npy)),
+        row_nbytes_(row_elements(shape()) * dtype().itemsize),
+        chunk_rows_(
+            std::max<std::uint64_t>(kChunkNbytes / std::max<std::uint64_t>(row_nbytes_, 1), 1)) {}
+
+  std::string storage() const override { return "transposed, " + npy_.storage; }
+  void plan(ByteRange range, Plan& plan) const override {
+    while (!range.empty() && !plan.full()) {
+      const std::uint64_t chunk = range.begin / row_nbytes_ / chunk_rows_;
+      const std::uint64_t begin = chunk * chunk_rows_ * row_nbytes_;
+      const std::uint64_t to = std::min(range.end, begin + chunk_nbytes(chunk));
+      plan.add_chunk(*this, chunk, range.begin - begin, to - range.begin);
+      range.begin = to;
+    }
+  }
+
+  std::uint64_t chunk_nbytes(std::uint64_t chunk) const override {
+    return rows_in(chunk) * row_nbytes_;
+  }
+  // In the file the rows' elements stand together for each place in a row.
+  void decode(std::uint64_t chunk, std::span<std::byte> out,
+              DecodeContext& context) const override {
+    if (npy_.guarded_by != nullptr) {
+      context.require_intact(*npy_.guarded_by, npy_.record);
+    }
+    Shape part = shape();
+    part[0] = rows_in(chunk);
+    const std::uint64_t run = part[0] * dtype().itemsize;
+    std::vector<std::byte> stored(out.size());
+    std::uint64_t offset = npy_.data_offset() + chunk * chunk_rows_ * dtype().itemsize;
+    for (std::span<std::byte> rest = stored; !rest.empty(); rest = rest.subspan(run)) {
+      npy_.source->read_at(offset, rest.first(run));
+      offset += shape()[0] * dtype().itemsize;
+    }
+    transpose(stored, out, part, dtype().itemsize);
+  }
+
+ private:
+  // Each place in a row is a read of its own: the more rows at once, the fewer.
+  static constexpr std::uint64_t kChunkNbytes = std::uint64_t{4} << 20;
+
+  std::uint64_t rows_in(std::uint64_t chunk) const {
+    return std::min(chunk_rows_, shape()[0] - chunk * chunk_rows_);
+  }
+
+  StoredNpy npy_;
+  std::uint64_t row_nbytes_;
+  std::uint64_t chunk_rows_;
 };
 
 // Arrays of one row size, one behind the other.
@@ -61,9 +117,13 @@ class JoinedArray : public Array {
   std::vector<std::uint64_t> ends_;  // in bytes
 };
 
-ArrayPtr make_part(const ArrayPart& part) {
+ArrayPtr make_part(const ArrayPart& part, bool in_c_order) {
   if (const auto* npy = std::get_if<StoredNpy>(&part)) {
-    return std::make_shared<NpyArray>(*npy);
+    auto array = std::make_shared<NpyArray>(*npy);
+    if (in_c_order && array->fortran_order()) {
+      return std::make_shared<TransposedNpy>(*npy);
+    }
+    return array;
   }
   return make_chunked_array(std::get<std::shared_ptr<const ChunkGrid>>(part));
 }
@@ -122,14 +182,14 @@ class RowTable : public RecordTable {
 
 }  // namespace
 
-ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name) {
+ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name, bool in_c_order) {
   if (stored.parts.size() == 1) {
-    return make_part(stored.parts.front());
+    return make_part(stored.parts.front(), in_c_order);
   }
   std::vector<ArrayPtr> parts;
   Shape shape;
   for (std::size_t i = 0; i < stored.parts.size(); ++i) {
-    ArrayPtr part = make_part(stored.parts[i]);
+    ArrayPtr part = make_part(stored.parts[i], true);
     const auto refuse = [&](const std::string& what) {
       return file_error(ErrorKind::kUnsupported, source_name(stored, i),
                         fmt::format("{} {}, so it cannot stand behind that of {}", name, what,
@@ -138,9 +198,6 @@ ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name) {
     const Shape& own = part->shape();
     if (own.empty()) {
       throw refuse("has no axis");
-    }
-    if (part->fortran_order()) {
-      throw refuse("is in Fortran order; save it in C order");
     }
     shape = i == 0 ? own : shape;
     if (i > 0 && !(part->dtype() == parts.front()->dtype())) {

@@ -14,9 +14,12 @@
 
 namespace npyfs {
 
-// The array. Throws kUnsupported, with `name` in the text, where its parts cannot be put one behind
+// The array. A whole .npy file of Fortran order stays in it, unless it is one part of
+// several or `in_c_order`. Throws
+// kUnsupported, with `name` in the text, where its parts cannot be put one behind
 // the other.
-ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name);
+ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name,
+                           bool in_c_order = false);
 
 // The whole .npy file that the array is; null where it is none, or several.
 std::shared_ptr<const StoredNpy> whole_npy(const StoredArray& stored);

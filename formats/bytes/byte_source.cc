@@ -62,6 +62,17 @@ void ByteSource::note_read() const {
   }
 }
 
+std::string read_whole(const ByteSource& source, std::uint64_t most_nbytes) {
+  if (source.nbytes() > most_nbytes) {
+    throw file_error(
+        ErrorKind::kTooLarge, source.name(),
+        fmt::format("it has {} bytes, expected at most {}", source.nbytes(), most_nbytes));
+  }
+  std::string bytes(source.nbytes(), '\0');
+  source.read_at(0, std::as_writable_bytes(std::span(bytes)));
+  return bytes;
+}
+
 SourceWatch::SourceWatch() : outer_(innermost_watch) { innermost_watch = this; }
 
 SourceWatch::~SourceWatch() { innermost_watch = outer_; }

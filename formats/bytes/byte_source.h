@@ -60,6 +60,9 @@ class ByteSource {
 
 using SourcePtr = std::shared_ptr<const ByteSource>;
 
+// All of a small file. Throws kTooLarge where it has more than `most_nbytes`.
+std::string read_whole(const ByteSource& source, std::uint64_t most_nbytes);
+
 // Remembers that a source has changed; once set, any_source_changed() is true. Any thread.
 class ChangeMark {
  public:

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <span>
 
 #include "formats/bytes/error.h"
 #include "formats/das/csv.h"
@@ -151,14 +150,7 @@ std::vector<Annotation> parse_annotations(std::string_view text, const std::stri
 }
 
 std::vector<Annotation> read_annotations(const ByteSource& source) {
-  if (source.nbytes() > kMostNbytes) {
-    throw file_error(ErrorKind::kTooLarge, source.name(),
-                     fmt::format("it has {} bytes, expected annotations of at most {}",
-                                 source.nbytes(), kMostNbytes));
-  }
-  std::string text(source.nbytes(), '\0');
-  source.read_at(0, std::as_writable_bytes(std::span(text)));
-  return parse_annotations(text, source.name());
+  return parse_annotations(read_whole(source, kMostNbytes), source.name());
 }
 
 FrameRange marked_frames(const Annotation& annotation, double rate_hz, std::uint64_t frames) {

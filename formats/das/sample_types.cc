@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "formats/bytes/half.h"
+
 namespace npyfs {
 
 namespace {
@@ -43,19 +45,6 @@ DType promoted_integers(const DType& a, const DType& b) {
     return type_of('i', is_signed.itemsize);
   }
   return is_unsigned.itemsize < 8 ? type_of('i', 2 * is_unsigned.itemsize) : type_of('f', 8);
-}
-
-// IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of fraction.
-double half_to_double(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 0x1f;
-  const double fraction = bits & 0x3ff;
-  double value = 0;
-  if (exponent == 0x1f) {
-    value = fraction == 0 ? INFINITY : NAN;
-  } else {
-    value = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
-  }
-  return (bits & 0x8000) != 0 ? -value : value;
 }
 
 template <typename T>

@@ -17,17 +17,6 @@ namespace {
 // Attributes are a few lines; a list of every recording's name is still far from this.
 constexpr std::uint64_t kMostNbytes = std::uint64_t{256} << 20;
 
-std::string read_whole(const ByteSource& source) {
-  if (source.nbytes() > kMostNbytes) {
-    throw file_error(ErrorKind::kUnsupported, source.name(),
-                     fmt::format("it has {} bytes, expected attributes of at most {}",
-                                 source.nbytes(), kMostNbytes));
-  }
-  std::string bytes(source.nbytes(), '\0');
-  source.read_at(0, std::as_writable_bytes(std::span(bytes)));
-  return bytes;
-}
-
 // Whether it holds Python objects, as attributes are stored and no array of ours may be.
 bool holds_objects(const ByteSource& source) {
   std::vector<std::byte> head(std::min<std::uint64_t>(source.nbytes(), 12));
@@ -53,7 +42,7 @@ std::optional<Dict> read_attrs_file(const ByteSource& source,
   if (!holds_objects(source)) {
     return std::nullopt;
   }
-  const std::string bytes = read_whole(source);
+  const std::string bytes = read_whole(source, kMostNbytes);
   const auto dropped = [&](const std::string& what) {
     warn(fmt::format("{}: {} is left out of the attributes, as it is no plain data",
                      printable(source.name()), what));
@@ -66,7 +55,7 @@ std::optional<Dict> read_attrs_file(const ByteSource& source,
 }
 
 Dict read_attrs_json(const ByteSource& source) {
-  const std::string text = read_whole(source);
+  const std::string text = read_whole(source, kMostNbytes);
   Value value;
   try {
     value = parse_json(text);

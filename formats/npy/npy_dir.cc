@@ -146,6 +146,7 @@ class DirectoryReader {
   // What cannot be shown is left out; what is damaged only if the user says so.
   void leave_out_or_throw(const Error& error, const std::string& path) const {
     const bool lenient = error.kind() == ErrorKind::kUnsupported ||
+                         error.kind() == ErrorKind::kTooLarge ||
                          (context_.permissive &&
                           (error.kind() == ErrorKind::kCorrupt || error.kind() == ErrorKind::kIo));
     if (!lenient) {

@@ -34,7 +34,7 @@ class AudioColumn : public InspectedColumn {
   AudioColumn(std::shared_ptr<const ByteColumn> bytes, bool named)
       : InspectedColumn(std::move(bytes)), named_(named), sounds_(size()) {}
 
-  void look(const RecordTable& table) { look_at_all(table, kWindowNbytes); }
+  void look(const RecordTable& table) { look_at_all(table, kWindowNbytes, named_); }
 
   bool time_series() const override { return true; }
   std::optional<std::uint32_t> rate_hz() const override {

@@ -25,7 +25,7 @@ class ImageColumn : public InspectedColumn {
         named_(named),
         images_(InspectedColumn::size()) {}
 
-  void look(const RecordTable& table) { look_at_all(table, kWindowNbytes); }
+  void look(const RecordTable& table) { look_at_all(table, kWindowNbytes, named_); }
 
   bool decoded(std::uint64_t /*record*/) const override { return true; }
   void plan(std::uint64_t /*record*/, ByteRange /*range*/, Plan& /*plan*/) const override {}

@@ -33,7 +33,7 @@ const Damage* InspectedColumn::damage(std::uint64_t record) const {
   return damage_.empty() ? nullptr : damage_.find(record);
 }
 
-void InspectedColumn::look_at_all(const RecordTable& table, std::size_t window_nbytes) {
+void InspectedColumn::look_at_all(const RecordTable& table, std::size_t window_nbytes, bool named) {
   RecordBytes payload(*bytes_, window_nbytes);
   for (std::uint64_t record = 0; record < bytes_->size(); ++record) {
     if (bytes_->damage(record) == nullptr) {
@@ -42,6 +42,11 @@ void InspectedColumn::look_at_all(const RecordTable& table, std::size_t window_n
   }
   absent_.optimize();
   damage_.shrink();
+  for (std::uint64_t record = 0; !named && !first_ && record < bytes_->size(); ++record) {
+    if (const Damage* found = damage_.empty() ? nullptr : damage_.find(record)) {
+      throw Error(ErrorKind::kUnsupported, found->error.what());
+    }
+  }
 }
 
 void InspectedColumn::look_at_one(std::uint64_t record, const RecordTable& table,

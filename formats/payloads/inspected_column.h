@@ -30,8 +30,9 @@ class InspectedColumn : public Column {
   // Looks at every record; to be called once, by whoever makes the column. A header may be what a
   // flipped bit left of it, and would then be said of all records: the more that hangs on it, the
   // sooner the record's checksum is asked. Throws what look_at() throws but for kCorrupt, which is
-  // the record's damage.
-  void look_at_all(const RecordTable& table, std::size_t window_nbytes);
+  // the record's damage; where not `named` and every record is damaged so, kUnsupported: nobody has
+  // said that the field is of this kind.
+  void look_at_all(const RecordTable& table, std::size_t window_nbytes, bool named);
 
   // Parses the header of a payload with at least one byte. Throws kCorrupt where it is damaged,
   // kUnsupported where it is something else, so that the field is none of this kind.

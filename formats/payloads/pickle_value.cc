@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "formats/bytes/half.h"
 #include "formats/bytes/npy_header.h"
 #include "formats/bytes/utf8.h"
 #include "formats/payloads/pickle.h"
@@ -26,7 +27,7 @@ using Node = PickleTree::Node;
 // As JSON's, less those that a printed pickle adds.
 constexpr std::size_t kMostDepth = 500;
 // The memo may repeat a list; what becomes of it all is bounded.
-constexpr std::uint64_t kMostValues = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMostValues = std::uint64_t{1} << 20;
 // The text in it, which the memo may repeat too.
 constexpr std::uint64_t kMostNbytes = std::uint64_t{256} << 20;
 
@@ -34,16 +35,6 @@ constexpr std::uint64_t kMostNbytes = std::uint64_t{256} << 20;
 struct Dropped {
   std::string why;
 };
-
-// numpy's float16.
-double half_to_double(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const double fraction = bits & 1023;
-  double value = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
-                 : exponent == 0 ? std::ldexp(fraction, -24)
-                                 : std::ldexp(fraction + 1024, exponent - 25);
-  return (bits & 0x8000) != 0 ? -value : value;
-}
 
 template <typename T>
 T load(const std::byte* bytes, bool swap) {

@@ -112,7 +112,7 @@ class IntegerColumn : public InspectedColumn {
   explicit IntegerColumn(std::shared_ptr<const ByteColumn> bytes)
       : InspectedColumn(std::move(bytes)), values_(size()) {}
 
-  void look(const RecordTable& table) { look_at_all(table, 64); }
+  void look(const RecordTable& table) { look_at_all(table, 64, true); }
 
   void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
     plan.add_memory(reinterpret_cast<const std::byte*>(&values_[record]) + range.begin,

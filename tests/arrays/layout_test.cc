@@ -409,12 +409,13 @@ TEST(LayOut, ShowsNpyPayloadsAsBytesWhereThatIsAskedFor) {
   }
 }
 
-TEST(LayOut, SaysThatImagesAreShownAsBytes) {
+TEST(LayOut, ShowsWhatOnlyBeginsAsAnImageAsBytes) {
   const std::string jpg = "\xff\xd8\xff\xe0 and so on";
   const Laid laid = lay(bytes_field("x", {jpg, jpg + "more"}));
   expect_array(laid["x"], "|u1", {2 * jpg.size() + 4}, jpg + jpg + "more");
   ASSERT_EQ(laid.warnings.size(), 1U);
-  EXPECT_NE(laid.warnings[0].find("x holds images"), std::string::npos) << laid.warnings[0];
+  EXPECT_NE(laid.warnings[0].find("x is shown as stored bytes"), std::string::npos)
+      << laid.warnings[0];
 }
 
 TEST(LayOut, TakesAScalarForARowOfOne) {

@@ -100,6 +100,35 @@ TEST_F(PlanTest, KeepsFillsAndDamage) {
   EXPECT_EQ(plan_.nbytes(), 12U);
 }
 
+TEST_F(PlanTest, JoinsFillsThatContinueTheirPattern) {
+  const auto pattern = bytes_of("abcd");
+  const auto other = bytes_of("abcd");
+  plan_.add_fill(pattern, 2, 7);
+  plan_.add_fill(pattern, 1, 3);
+  ASSERT_EQ(plan_.pieces().size(), 1U);
+  EXPECT_EQ(testing::read_plan(plan_), "cdabcdabcd");
+  plan_.add_fill(pattern, 1, 2);  // out of phase
+  plan_.add_fill(other, 3, 1);    // another pattern
+  EXPECT_EQ(plan_.pieces().size(), 3U);
+  EXPECT_EQ(testing::read_plan(plan_), "cdabcdabcdbcd");
+}
+
+TEST_F(PlanTest, JoinsPartsOfOneChunk) {
+  struct : ChunkSource {
+    std::uint64_t chunk_nbytes(std::uint64_t /*chunk*/) const override { return 100; }
+    void decode(std::uint64_t /*chunk*/, std::span<std::byte> /*out*/,
+                DecodeContext& /*context*/) const override {}
+  } chunks, others;
+  plan_.add_chunk(chunks, 3, 10, 5);
+  plan_.add_chunk(chunks, 3, 15, 5);
+  ASSERT_EQ(plan_.pieces().size(), 1U);
+  EXPECT_EQ(plan_.pieces()[0].nbytes, 10U);
+  plan_.add_chunk(chunks, 3, 21, 5);  // a gap
+  plan_.add_chunk(chunks, 4, 26, 5);  // another chunk
+  plan_.add_chunk(others, 4, 31, 5);
+  EXPECT_EQ(plan_.pieces().size(), 4U);
+}
+
 TEST_F(PlanTest, LeavesOutWhatIsEmptyAndCanBeCleared) {
   const auto memory = bytes_of("x");
   const Error error(ErrorKind::kCorrupt, "broken");

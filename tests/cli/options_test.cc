@@ -194,6 +194,18 @@ TEST(Options, Sizes) {
   EXPECT_EQ(parse_nbytes("--cache-size", "2T"), std::uint64_t{2} << 40);
 }
 
+TEST(Options, ImageSizes) {
+  const ImageSize plain = parse_image_size("--image", "224x320");
+  EXPECT_EQ(plain.height, 224U);
+  EXPECT_EQ(plain.width, 320U);
+  EXPECT_FALSE(plain.channels);
+  EXPECT_EQ(parse_image_size("--image", "8x9x1").channels, 1);
+  for (const std::string bad : {"", "8", "8x", "x8", "0x8", "8x0", "8x9x2", "8x9x3x1", "8x9x",
+                                "70000x8", "8X9", "-8x9", "8x9x3x"}) {
+    EXPECT_THROW(parse_image_size("--image", bad), Error) << bad;
+  }
+}
+
 TEST(Help, FitsAScreenAndShowsEveryOption) {
   const std::string help = help_text();
   std::istringstream lines(help);

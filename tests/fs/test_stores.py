@@ -217,6 +217,28 @@ class Trees(MountTest):
         self.mount(f"npy:{self.folder}/one.npy;{self.folder}/two.npy", status=1)
         self.assertIn("train/z", self.done.stderr)
 
+    def test_fortran_order_ends_where_arrays_are_put_together(self):
+        rng = np.random.default_rng(3)
+        parts = [rng.integers(0, 99, (rows, 3, 5), dtype=np.int16) for rows in (7, 0, 300_000, 2)]
+        for i, part in enumerate(parts):
+            np.save(self.folder / f"{i}.npy", np.asfortranarray(part) if i != 3 else part)
+        mnt = self.mount(";".join(f"{self.folder}/{i}.npy" for i in range(4)))
+        self.assertEqual((mnt / "train/x.npy").read_bytes(), saved(np.concatenate(parts)))
+
+    def test_checksums_of_archives_are_verified_at_mount(self):
+        np.savez(self.folder / "set.npz", a=np.arange(1000), b=np.arange(1000))
+        data = bytearray((self.folder / "set.npz").read_bytes())
+        data[1000] ^= 1
+        (self.folder / "set.npz").write_bytes(data)
+        mnt = self.mount(self.folder / "set.npz")
+        self.assertEqual(len((mnt / "b.npy").read_bytes()), 8128)
+        self.assert_errno(errno.EIO, (mnt / "a.npy").read_bytes)
+        self.assertEqual(self.done.stderr, "")
+        self.assertIn("b.npy", self.listed(self.mount("--verify=mount", self.folder / "set.npz")))
+        self.assertIn("set.npz at byte 55: checksum", self.done.stderr)
+        mnt = self.mount("--verify=mount", "--permissive", self.folder / "set.npz")
+        self.assertEqual(self.listed(mnt), ["attrs.json", "attrs.npy", "b.npy"])
+
     def test_labels_join_records_row_by_row(self):
         ffr = DATA / "ffrecord/fixed_f32.ffr"
         x = np.load(self.mount(ffr, "--dtype", "x=float32") / "train/x.npy")

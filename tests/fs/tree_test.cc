@@ -8,6 +8,7 @@
 
 #include <set>
 
+#include "tests/support/fake_source.h"
 #include "tests/support/fake_table.h"
 
 namespace npyfs {
@@ -180,6 +181,48 @@ TEST(Tree, HasNoRecordsDirectoryWhereNothingIsStored) {
   const Tree tree(dataset, 64);
   const Ino train = tree.lookup(Tree::kRoot, "train").value();
   EXPECT_EQ(tree.lookup(train, "records"), std::nullopt);
+}
+
+Dataset nested_dataset() {
+  auto store = std::make_shared<Store>();
+  const auto add = [](Group& group, const std::string& name, std::int64_t mtime_ns) {
+    const auto source = std::make_shared<testing::FakeSource>(name, "12345678", mtime_ns);
+    StoredArray& array = group.arrays.emplace_back();
+    array.name = name;
+    array.sources = {source};
+    array.parts.emplace_back(make_mapped_grid(DType::simple("<i4"), {2}, source, 0));
+  };
+  Group inner;
+  inner.name = "in/ner";
+  inner.attributes = {{"unit", Value{std::string("s")}}};
+  add(inner, "deep", 5000);
+  Group outer;
+  outer.name = "outer";
+  add(outer, "x", 3000);
+  outer.arrays[0].attributes = {{"n", Value{std::int64_t{1}}}};
+  outer.groups.push_back(inner);
+  add(store->root, "top", 1000);
+  add(store->root, "attrs", 1000);  // its file's name is taken
+  store->root.groups.push_back(outer);
+  OpenedSource source;
+  source.text = "store";
+  source.format = "fake";
+  source.stores = {store};
+  return build_dataset({source}, {}, [](const std::string&) {});
+}
+
+TEST(TreeOfGroups, NestsAndHasAttributesWhereThereAreAny) {
+  const Dataset dataset = nested_dataset();
+  const Tree tree(dataset, 64);
+  std::vector<std::string> paths;
+  for (const auto& node : tree.nodes()) {
+    paths.push_back(tree.path(node->ino));
+  }
+  EXPECT_EQ(paths, (Strings{"/", "attrs.npy", "attrs.json", "top.npy", "outer", "outer/x.npy",
+                            "outer/x.attrs.json", "outer/in%2Fner", "outer/in%2Fner/attrs.json",
+                            "outer/in%2Fner/deep.npy", ".npyfs", ".npyfs/errors"}));
+  EXPECT_EQ(tree.find(5)->node->mtime_ns, 5000) << "as old as the newest below it";
+  EXPECT_EQ(tree.find(7)->node->bytes, "{\n  \"n\": 1\n}\n");
 }
 
 }  // namespace
