@@ -206,6 +206,8 @@ class Reader(Hdf5Test):
         links = [os.readlink(f"/proc/{child}/fd/{fd}") for fd in os.listdir(f"/proc/{child}/fd")]
         self.assertEqual({link for link in links if not link.startswith("socket:")},
                          {"/dev/null", str(self.path.resolve())})
+        status = pathlib.Path(f"/proc/{child}/status").read_text()
+        self.assertIn("Seccomp:\t2", status)
         npyfs("umount", mnt)
         wait_until(lambda: not pathlib.Path(f"/proc/{child}").exists())
 
