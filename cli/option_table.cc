@@ -56,7 +56,7 @@ const std::array<OptionRow, 27> kRows = {{
        assign(line.dataset.fields.rename, option, text, parse_array_name);
      }},
     {Place::kDataset, "decode", "NAME=KIND", nullptr,
-     "raw: stored bytes; or what records are: jpg, token, ...",
+     "raw: stored bytes; or what they are: jpg, token, ...",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        assign(line.dataset.fields.decode, option, text, parse_decode_kind);
      }},
@@ -219,7 +219,9 @@ std::string help_text() {
       "shard-{000..123}.rec, 'a*.rec' or 'a.rec;b.rec'. SPLIT is train, val, test or\n"
       "any other name (default: by file names, else train). FORMAT is found by content,\n"
       "then by extension, or is one of\n  ";
-  out += format_names() + "\n\n";
+  std::string formats = format_names();
+  std::erase(formats, ',');  // or the line would be too long
+  out += formats + "\n\n";
   out += "Data (NAME is an array, x for the record itself; repeat for more):\n";
   print_rows(out, Place::kDataset);
   out += "Mount:\n";

@@ -103,6 +103,11 @@ class Column {
   virtual std::shared_ptr<const Column> converted(const DType& /*dtype*/) const { return nullptr; }
   // Items are pieces of one time axis, as in Field::time_series.
   virtual bool time_series() const { return false; }
+  // Of text: the code points of the item, where they are known apart from the array's width. May
+  // read the item.
+  virtual std::optional<std::uint64_t> text_length(std::uint64_t /*record*/) const {
+    return std::nullopt;
+  }
   // Frames per second of audio, where all items that are undamaged agree.
   virtual std::optional<std::uint32_t> rate_hz() const { return std::nullopt; }
 };

@@ -16,6 +16,7 @@
 #include "formats/arrays/pickled_table.h"
 #include "formats/arrays/store_tree.h"
 #include "formats/arrays/table_view.h"
+#include "formats/bytes/utf8.h"
 #include "formats/extents.h"
 
 namespace npyfs {
@@ -439,12 +440,19 @@ class SplitBuilder {
     added.sources = member.table->sources();
     added.offsets = std::move(array.offsets);
     added.holds_offsets = array.holds_offsets;
+    added.text_length = std::move(array.text_length);
   }
 
   void add_keys() {
     const Member& first = members_.front();
     if (ArrayPtr keys = keys_array(first.table)) {
-      add_array("keys", {"keys", std::move(keys)}, first);
+      LaidOutArray array{"keys", std::move(keys)};
+      if (first.table->key_kind() == KeyKind::kText) {
+        array.text_length = [table = first.table](std::uint64_t record) {
+          return std::optional(utf8_length(table->text_key(record)));
+        };
+      }
+      add_array("keys", std::move(array), first);
     }
   }
 

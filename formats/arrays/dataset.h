@@ -75,6 +75,8 @@ struct NamedArray {
   // Of a ragged array, and of its offsets: where each record's rows begin; null: each row is one.
   std::shared_ptr<const std::vector<std::int64_t>> offsets{};
   bool holds_offsets = false;
+  // Of text: the code points of a record's item, so that a view of few is no wider than it must.
+  std::function<std::optional<std::uint64_t>(std::uint64_t record)> text_length{};
   Dict attributes{};  // shown as <name>.attrs.json, where there are any
 };
 

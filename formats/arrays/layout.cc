@@ -249,6 +249,11 @@ class FieldLayout {
         break;
       default:
         result_.arrays.push_back({name_, stack_items(items)});
+        if (items.dtype.kind == 'U') {
+          result_.arrays.back().text_length = [column = column_](std::uint64_t record) {
+            return column->text_length(record);
+          };
+        }
     }
   }
 

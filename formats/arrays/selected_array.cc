@@ -2,6 +2,8 @@
 
 #include "formats/arrays/selected_array.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -59,6 +61,32 @@ class SelectedRows : public Array {
   std::uint64_t item_nbytes_;
   std::uint64_t base_block_nbytes_;
   std::uint64_t block_nbytes_;
+};
+
+class SelectedText : public Array {
+ public:
+  SelectedText(ArrayPtr base, const RecordOrder& order, std::uint64_t code_points)
+      : Array(DType::simple(fmt::format("<U{}", code_points)), {order.size()}),
+        base_(std::move(base)),
+        order_(order) {}
+
+  std::string storage() const override { return base_->storage(); }
+
+  void plan(ByteRange range, Plan& plan) const override {
+    const std::uint64_t item_nbytes = dtype().itemsize;
+    while (!range.empty() && !plan.full()) {
+      const std::uint64_t place = range.begin / item_nbytes;
+      const std::uint64_t within = range.begin % item_nbytes;
+      const std::uint64_t nbytes = std::min(range.nbytes(), item_nbytes - within);
+      const std::uint64_t from = order_[place] * base_->dtype().itemsize + within;
+      base_->plan({from, from + nbytes}, plan);
+      range.begin += nbytes;
+    }
+  }
+
+ private:
+  ArrayPtr base_;
+  RecordOrder order_;
 };
 
 class SelectedRagged : public Array {
@@ -232,6 +260,10 @@ std::uint64_t RaggedOrder::most_rows() const {
 
 ArrayPtr select_array_rows(ArrayPtr array, const RecordOrder& order) {
   return std::make_shared<SelectedRows>(std::move(array), order);
+}
+
+ArrayPtr select_text_rows(ArrayPtr array, const RecordOrder& order, std::uint64_t code_points) {
+  return std::make_shared<SelectedText>(std::move(array), order, code_points);
 }
 
 ArrayPtr select_ragged(ArrayPtr array, RaggedOrderPtr order) {

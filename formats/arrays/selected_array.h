@@ -17,6 +17,9 @@ namespace npyfs {
 // Rows along axis 0 of `array`, which has order's count of them; its Fortran order stays.
 ArrayPtr select_array_rows(ArrayPtr array, const RecordOrder& order);
 
+// The same of <U [N], none longer than `code_points`, which are fewer than the array has room for.
+ArrayPtr select_text_rows(ArrayPtr array, const RecordOrder& order, std::uint64_t code_points);
+
 // Of an array whose records have differing numbers of rows, which of them are shown and where.
 // Immutable; any thread. 8 bytes a record where they are shuffled, else none.
 class RaggedOrder {

@@ -146,6 +146,10 @@ class ConcatColumn : public Column {
     const auto at = starts_.find(record);
     return parts_[at.part] != nullptr && parts_[at.part]->decoded(at.record);
   }
+  std::optional<std::uint64_t> text_length(std::uint64_t record) const override {
+    const auto at = starts_.find(record);
+    return parts_[at.part] != nullptr ? parts_[at.part]->text_length(at.record) : 0;
+  }
   void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
     const auto at = starts_.find(record);
     parts_[at.part]->plan(at.record, range, plan);
@@ -371,6 +375,9 @@ class SelectedColumn : public Column {
   }
   std::optional<std::uint32_t> rate_hz() const override { return base_->rate_hz(); }
   bool decoded(std::uint64_t record) const override { return base_->decoded((*rows_)[record]); }
+  std::optional<std::uint64_t> text_length(std::uint64_t record) const override {
+    return base_->text_length((*rows_)[record]);
+  }
   void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
     base_->plan((*rows_)[record], range, plan);
   }

@@ -71,11 +71,22 @@ class SplitViewer {
       show_ragged(array, shown);
     } else if (!array.array->shape().empty()) {
       const RecordOrder order = order_of(array.array->shape()[0]);
-      shown.array = select_array_rows(array.array, order);
+      shown.array = select(array, order);
       shown.whole = nullptr;
       shown.records = order.size();
     }
     return shown;
+  }
+
+  // Text is as wide as the longest that is shown.
+  static ArrayPtr select(const NamedArray& array, const RecordOrder& order) {
+    const std::uint64_t width = array.array->dtype().itemsize / sizeof(char32_t);
+    std::uint64_t longest = array.text_length ? 1 : width;
+    for (std::uint64_t place = 0; place < order.size() && longest < width; ++place) {
+      longest = std::max(longest, array.text_length(order[place]).value_or(width));
+    }
+    return longest < width ? select_text_rows(array.array, order, longest)
+                           : select_array_rows(array.array, order);
   }
 
   void show_ragged(const NamedArray& array, NamedArray& shown) {

@@ -61,6 +61,14 @@ class TextColumn : public Column {
   }
   bool decoded(std::uint64_t /*record*/) const override { return true; }
   void plan(std::uint64_t /*record*/, ByteRange /*range*/, Plan& /*plan*/) const override {}
+  std::optional<std::uint64_t> text_length(std::uint64_t record) const override {
+    if (bytes_->damage(record) != nullptr) {
+      return 0;
+    }
+    std::vector<std::byte> text(stored_nbytes(*bytes_, record));
+    read_stored(*bytes_, record, 0, text);
+    return utf8_length(as_text(text));
+  }
 
   void decode(std::uint64_t record, std::span<std::byte> out,
               DecodeContext& context) const override {

@@ -213,6 +213,28 @@ TEST_F(ViewTest, Padded) {
   }
 }
 
+TEST(MakeView, TextIsAsWideAsItsLongest) {
+  FakeRecords records;
+  records.fields = {bytes_field("x", {"1", "2", "3", "4"})};
+  records.key_kind = KeyKind::kText;
+  records.text_keys = {"a",
+                       "\xc3\xa9"
+                       "e",
+                       "", "long key"};
+  const Dataset dataset =
+      build_dataset({{"train", "", "train", "fake", {make_table(std::move(records))}}}, {},
+                    [](const std::string&) {});
+  const auto keys_of = [&](const std::string& name) {
+    const Dataset view = make_view(dataset, parse_view(name).value());
+    return view.splits.at(0).arrays.at(0).array;
+  };
+  EXPECT_EQ(keys_of("@part=0of2")->dtype().text(), "<U2");
+  EXPECT_EQ(read_array(*keys_of("@part=0of2")), packed(std::vector<char32_t>{'a', 0, 0xe9, 'e'}));
+  EXPECT_EQ(keys_of("@part=1of2")->dtype().text(), "<U8");
+  EXPECT_EQ(keys_of("@part=2of4")->dtype().text(), "<U1");
+  EXPECT_EQ(keys_of("@shuffle=1")->dtype().text(), "<U8");
+}
+
 // 3 x 4 in Fortran order: a row is every third byte.
 class FortranArray : public Array {
  public:
