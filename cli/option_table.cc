@@ -29,7 +29,6 @@ void apply_attr(CommandLine& line, std::string_view option, const std::string& t
 }
 
 constexpr unsigned kMostThreads = 1024;
-constexpr std::uint64_t kMostRanks = 1'000'000;
 constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
 const std::array<OptionRow, 27> kRows = {{
@@ -109,12 +108,12 @@ const std::array<OptionRow, 27> kRows = {{
      }},
     {Place::kDataset, "rank", "R", nullptr, "with --world-size: only this part of every split",
      [](CommandLine& line, std::string_view option, const std::string& text) {
-       line.dataset.part.rank = parse_count(option, text, kMostRanks - 1);
+       line.dataset.part.rank = parse_count(option, text, kMostWorldSize - 1);
      }},
     {Place::kDataset, "world-size", "W", nullptr,
      "of W near-equal parts, counted from 0 (default: 1)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
-       line.dataset.part.world_size = parse_count(option, text, kMostRanks);
+       line.dataset.part.world_size = parse_count(option, text, kMostWorldSize);
      }},
     {Place::kDataset, "verify", "WHEN", nullptr,
      "checks checksums: read, mount or never (default: read)",

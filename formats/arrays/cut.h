@@ -26,6 +26,7 @@ struct SplitRule {
 };
 
 // The W-th part number R, from 0 on: records [N*R div W, N*(R+1) div W).
+inline constexpr std::uint64_t kMostWorldSize = 1'000'000;
 struct Part {
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;

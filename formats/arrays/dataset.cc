@@ -700,6 +700,12 @@ void visit_arrays(const std::string& prefix, const std::vector<NamedArray>& arra
 
 }  // namespace
 
+bool is_part_of_ragged(const std::string& name, const std::set<std::string>& names) {
+  constexpr std::string_view kEnd = "_offsets";
+  return names.count(name + std::string(kEnd)) != 0 ||
+         (name.ends_with(kEnd) && names.count(name.substr(0, name.size() - kEnd.size())) != 0);
+}
+
 void for_each_array(const Dataset& dataset,
                     const std::function<void(const std::string&, const NamedArray&)>& visit) {
   visit_arrays("", dataset.arrays, dataset.splits, visit);

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,6 +96,10 @@ struct Dataset {
   Dict attributes;
   std::string pad_value = "0";  // --pad-value, for views
 };
+
+// Whether an array of a store is ragged, or the offsets of one, by the names beside it. A store
+// does not say more, so neither is cut into parts or shuffled.
+bool is_part_of_ragged(const std::string& name, const std::set<std::string>& names);
 
 // Calls `visit` for every array with its path, "train/x".
 void for_each_array(const Dataset& dataset,

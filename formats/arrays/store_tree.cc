@@ -153,7 +153,7 @@ class TreeBuilder {
     split.attributes = group.attributes;
     std::map<std::string, std::string> taken = reserved_names(path);
     for (const StoredArray& array : group.arrays) {
-      add_array(array, format, path, taken, split);
+      add_array(group, array, format, path, taken, split);
     }
     for (const Group& inner : group.groups) {
       add_group(inner, format, path, taken, split);
@@ -181,8 +181,16 @@ class TreeBuilder {
               [](const Named& a, const Named& b) { return a.name < b.name; });
   }
 
-  void add_array(const StoredArray& stored, const std::string& format, const std::string& path,
-                 std::map<std::string, std::string>& taken, Split& split) {
+  static std::set<std::string> names_of(const Group& group) {
+    std::set<std::string> names;
+    for (const StoredArray& array : group.arrays) {
+      names.insert(shown_name(array));
+    }
+    return names;
+  }
+
+  void add_array(const Group& group, const StoredArray& stored, const std::string& format,
+                 const std::string& path, std::map<std::string, std::string>& taken, Split& split) {
     const std::string& plain = shown_name(stored);
     names_seen_.insert(plain);
     const auto renamed = options_.fields.rename.find(plain);
@@ -203,6 +211,12 @@ class TreeBuilder {
     named.format = format;
     named.sources = stored.sources;
     named.whole = whole_npy(stored);
+    if (options_.part.world_size > 1 && is_part_of_ragged(plain, names_of(group))) {
+      throw Error(ErrorKind::kUnsupported,
+                  fmt::format("--rank: {} is ragged, or the offsets of a ragged array; arrays of a "
+                              "store are cut only where each row is a record",
+                              what));
+    }
     if (options_.part.world_size > 1 && !named.array->shape().empty()) {
       named.array =
           select_array_rows(named.array, {named.array->shape()[0], std::nullopt, options_.part});

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -31,8 +32,9 @@ std::optional<Part> parse_part(std::string_view text) {
   }
   const auto rank = parse_number(text.substr(0, of));
   const auto world_size = parse_number(text.substr(of + 2));
-  return rank && world_size && *rank < *world_size ? std::optional(Part{*rank, *world_size})
-                                                   : std::nullopt;
+  return rank && world_size && *rank < *world_size && *world_size <= kMostWorldSize
+             ? std::optional(Part{*rank, *world_size})
+             : std::nullopt;
 }
 
 class SplitViewer {
@@ -56,8 +58,14 @@ class SplitViewer {
 
   std::vector<NamedArray> show(const std::vector<NamedArray>& arrays) {
     std::vector<NamedArray> shown;
+    std::set<std::string> names;
     for (const NamedArray& array : arrays) {
-      shown.push_back(show(array));
+      names.insert(array.name);
+    }
+    for (const NamedArray& array : arrays) {
+      if (array.offsets != nullptr || !is_part_of_ragged(array.name, names)) {
+        shown.push_back(show(array));
+      }
     }
     std::sort(shown.begin(), shown.end(),
               [](const NamedArray& a, const NamedArray& b) { return a.name < b.name; });

@@ -237,22 +237,35 @@ void Hdf5Process::rest() const {
 void Hdf5Process::ask(FrameWriter& request,
                       const std::function<bool(const Frame& frame)>& take) const {
   const std::lock_guard lock(mutex_);
-  try {
-    if (child_ == nullptr) {
-      source_->check_unchanged();
-      child_ = std::make_unique<Child>(path_, source_->name());
+  const auto question = request.finish();
+  // A child that was idle may have been killed by whoever lacked memory: then another one is asked,
+  // once, as long as nothing of an answer has been taken.
+  for (bool again = child_ != nullptr;; again = false) {
+    bool answered = false;
+    try {
+      if (child_ == nullptr) {
+        source_->check_unchanged();
+        child_ = std::make_unique<Child>(path_, source_->name());
+      }
+      child_->send(question);
+      const std::uint64_t most =
+          kUsualFrameNbytes + std::min<std::uint64_t>(source_->nbytes(), UINT32_MAX / 2);
+      Frame frame;
+      do {
+        child_->receive(frame, most);
+        answered = true;
+      } while (!take(frame));
+      return;
+    } catch (const Error& error) {
+      // Half an answer may be left in the socket.
+      child_.reset();
+      if (!again || answered || error.kind() != ErrorKind::kCorrupt) {
+        throw;
+      }
+    } catch (...) {
+      child_.reset();
+      throw;
     }
-    child_->send(request.finish());
-    const std::uint64_t most =
-        kUsualFrameNbytes + std::min<std::uint64_t>(source_->nbytes(), UINT32_MAX / 2);
-    Frame frame;
-    do {
-      child_->receive(frame, most);
-    } while (!take(frame));
-  } catch (...) {
-    // Half an answer may be left in the socket.
-    child_.reset();
-    throw;
   }
 }
 

@@ -213,8 +213,17 @@ std::shared_ptr<const ChunkGrid> make_chunk_reader(
         throw file_error(ErrorKind::kCorrupt, source->name(),
                          FrameReader(frame.bytes, source->name()).take_text());
       }
+      if (frame.kind != FrameKind::kData && frame.kind != FrameKind::kEnd) {
+        throw file_error(ErrorKind::kCorrupt, source->name(),
+                         "the HDF5 library answers another question");
+      }
       for (ChunkEntry& entry : read_chunk_entries(frame.bytes, own_shape.size(), source->name())) {
         for (std::size_t axis = 0; axis < own_chunk.size(); ++axis) {
+          if (entry.offset[axis] % own_chunk[axis] != 0 || entry.nbytes > UINT32_MAX) {
+            throw file_error(ErrorKind::kCorrupt, source->name(),
+                             fmt::format("{}: a chunk of {} bytes is said to begin within another",
+                                         array.path, entry.nbytes));
+          }
           entry.offset[axis] /= own_chunk[axis];
         }
         reader.take(entry.offset,

@@ -26,6 +26,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFiles = 10'000;
 constexpr std::size_t kMostLinksInARow = 16;
+// Links of one small file may fan out into more than could ever be followed.
+constexpr std::size_t kMostDescribed = 20'000;
+// Each linked file has a child of its own, which starts again when it is needed.
+constexpr std::size_t kMostChildren = 64;
 
 // One file; its relative names count from its own folder.
 struct LinkedFile {
@@ -93,6 +97,11 @@ class Opener {
       throw file_error(ErrorKind::kTooLarge, source->name(),
                        fmt::format("more than {} files are linked to", kMostFiles));
     }
+    if (files_.size() % kMostChildren == 0) {
+      for (const auto& [path, other] : files_) {
+        other->process->rest();
+      }
+    }
     auto file = std::make_unique<LinkedFile>(
         LinkedFile{std::make_shared<Hdf5Process>(source, absolute),
                    Folder(fs::path(absolute).parent_path().string(), true)});
@@ -136,6 +145,10 @@ class Opener {
 
   GroupDescription describe(const LinkedFile& file, const std::string& path) {
     const std::string& name = file.process->source()->name();
+    if (++described_ > kMostDescribed) {
+      throw file_error(ErrorKind::kTooLarge, name,
+                       fmt::format("more than {} links have been followed", kMostDescribed));
+    }
     file.process->source()->check_unchanged();
     FrameWriter request(FrameKind::kDescribe);
     request.add_text(path);
@@ -147,7 +160,11 @@ class Opener {
     return reader.take();
   }
 
-  void leave_out(const LinkedFile& file, const std::string& path, const Error& error) const {
+  void leave_out(const LinkedFile& file, const std::string& path, const Error& error) {
+    constexpr std::size_t kMostWarnings = 1000;
+    if (++left_out_ > kMostWarnings) {
+      return;
+    }
     context_.warn(fmt::format("{}: {}: left out: {}", printable(file.process->source()->name()),
                               printable(path), error.what()));
   }
@@ -171,9 +188,9 @@ class Opener {
     }
   }
 
-  // What changed while it was read, or memory that lacks, is not left out.
+  // What changed while it was read, or could not be read just now, is not left out.
   static void require_lenient(const Error& error) {
-    if (error.kind() == ErrorKind::kChanged) {
+    if (error.kind() == ErrorKind::kChanged || error.kind() == ErrorKind::kIo) {
       throw;
     }
   }
@@ -316,6 +333,8 @@ class Opener {
   OpenContext& context_;
   std::map<std::string, std::unique_ptr<LinkedFile>> files_;  // by absolute path
   std::vector<Visit> visits_;
+  std::size_t described_ = 0;
+  std::size_t left_out_ = 0;
 };
 
 }  // namespace

@@ -81,8 +81,14 @@ bool write_float(const Value& value, bool big_endian, Out out) {
     return write_float_text(*text, big_endian, out);
   }
   const auto number = as_double(&value);
-  if (!number) {
+  // Of the widest floats only zero is known here.
+  const bool too_wide = out.size() > sizeof(double);
+  if (!number || (too_wide && *number != 0)) {
     return false;
+  }
+  if (too_wide) {
+    std::fill(out.begin(), out.end(), std::byte{0});
+    return true;
   }
   const NumberType type{'f', static_cast<std::uint32_t>(out.size()), big_endian};
   with_number(type, [&]<typename T>(T) {
@@ -103,7 +109,7 @@ bool write_float_text(const std::string& text, bool big_endian, Out out) {
   }
   // The bits, most significant first.
   const std::string digits = text.starts_with("0x") ? text.substr(2) : "";
-  if (digits.size() != 2 * out.size() ||
+  if (digits.size() != 2 * out.size() || out.size() > sizeof(std::uint64_t) ||
       digits.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
     return false;
   }

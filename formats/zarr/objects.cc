@@ -96,10 +96,11 @@ ArrayGrid make_lengths(const MakeGrid& make_grid, std::uint64_t fill,
                        const std::function<std::uint64_t(Stored)>& measure) {
   std::vector<std::byte> element(kLengthNbytes);
   store(fill, element);
-  ArrayGrid lengths = make_grid(
-      DType::simple("<u8"),
-      make_element(
-          kLengthNbytes, [measure](Stored item, Cell cell) { store(measure(item), cell); }, element));
+  ArrayGrid lengths =
+      make_grid(DType::simple("<u8"),
+                make_element(
+                    kLengthNbytes,
+                    [measure](Stored item, Cell cell) { store(measure(item), cell); }, element));
   const ChunkGrid& grid = *lengths.grid;
   const auto per_chunk = element_count(grid.chunk_shape());
   const auto elements = per_chunk ? checked_mul(grid.chunk_count(), *per_chunk) : std::nullopt;

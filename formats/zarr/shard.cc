@@ -39,8 +39,16 @@ class Shard : public Codec {
     Buffer chunk(layout_.inner_nbytes());
     Shape place(layout_.grid_shape.size());
     std::uint64_t number = 0;
+    std::uint64_t decoded_nbytes = 0;
     do {
       if (const auto inner = find_inner(index.bytes(), number, in.size())) {
+        // Chunks of a shard lie apart: an index that names one of them again and again is no index.
+        decoded_nbytes += inner->nbytes;
+        if (decoded_nbytes > in.size()) {
+          throw Error(ErrorKind::kCorrupt,
+                      "the chunks of an inner shard overlap, expected them apart; the chunk is "
+                      "damaged");
+        }
         inner_.decode(in.subspan(inner->offset, inner->nbytes), chunk.bytes());
       } else {
         fill_elements(chunk.bytes(), fill_);

@@ -53,6 +53,8 @@ TEST(ParseView, TakesNothingElse) {
                            "@part=1of",
                            "@part=of2",
                            "@part=-1of2",
+                           "@part=1of1000001",
+                           "@part=18446744073709551of20000000000000000",
                            "@part=0of2,part=1of2",
                            "@shuffle",
                            "@shuffle=",

@@ -94,6 +94,11 @@ void CodecChain::decode(std::span<const std::byte> stored, std::span<std::byte> 
     }
     steps.emplace_back(codecs_[i].get(), size);
     size = encoded_size(*codecs_[i], size);
+    // No codec makes of a chunk what is much larger: a long chain must not make room for it.
+    constexpr std::uint64_t kSlackNbytes = std::uint64_t{1} << 20;
+    if (!size.exact) {
+      size.nbytes = std::min(size.nbytes, 4 * out.size() + kSlackNbytes);
+    }
   }
   if (steps.empty()) {
     require_size(stored.size(), size);
