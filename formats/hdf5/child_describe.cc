@@ -240,7 +240,12 @@ class ArrayTeller {
 
   FrameWriter tell_contiguous() const {
     const haddr_t offset = H5Dget_offset(dataset_);
-    if (offset == HADDR_UNDEF) {
+    // With a user block the library adds its size to HADDR_UNDEF, too: an offset that looks right.
+    H5D_space_status_t status = H5D_SPACE_STATUS_ERROR;
+    if (H5Dget_space_status(dataset_, &status) < 0) {
+      throw hdf5_failed("cannot tell whether there is data");
+    }
+    if (offset == HADDR_UNDEF || status == H5D_SPACE_STATUS_NOT_ALLOCATED) {
       return begin(StorageTag::kAbsent);
     }
     if (!type_->is_raw) {

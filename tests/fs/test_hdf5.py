@@ -152,6 +152,21 @@ class Whole(Hdf5Test):
         self.assert_file(mnt / "gone.npy", np.full(10, 3, "<f4"))
         self.assertFalse((mnt / "secret.npy").exists())
 
+    def test_what_was_never_written_is_the_fill_value(self):
+        for block in (0, 512, 1024):
+            with self.subTest(userblock=block):
+                path = self.folder / f"never{block}.h5"
+                with h5py.File(path, "w", userblock_size=block) as file:
+                    file.create_dataset("never", (20,), "u1")
+                    file.create_dataset("filled", (5,), ">i2", fillvalue=7)
+                    file.create_dataset("scalar", (), "<i8")
+                    file["written"] = np.arange(4, dtype="<i4")
+                mnt = self.mount(path, name=f"mnt{block}")
+                self.assert_file(mnt / "never.npy", np.zeros(20, "u1"))
+                self.assert_file(mnt / "filled.npy", np.full(5, 7, ">i2"))
+                self.assert_file(mnt / "scalar.npy", np.array(0, "<i8"))
+                self.assert_file(mnt / "written.npy", np.arange(4, dtype="<i4"))
+
     def test_raw_files(self):
         data = np.arange(100, dtype=">f8")
         (self.folder / "raw").mkdir()

@@ -8,6 +8,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import pathlib
 import shutil
 import unittest
@@ -67,6 +68,13 @@ STORES = {
 }
 
 
+# One data set of DAS's in every store that can hold it.
+DAS_STORES = ["npy_dir/das.npy", "zarr/das_v2.zarr", "zarr/das_v2.zip", "zarr/das_v3.zarr",
+              "zarr/das_v3_sharded.zarr", "hdf5/das_contig.h5", "hdf5/das_chunked.h5"]
+STORES.update({location: ([location], "npy_dir/das.npy", [], ["train", "val", "test"])
+               for location in DAS_STORES[1:]})
+
+
 class Loaders(MountTest):
     def mounted(self, *arguments):
         mnt = self.mount_point()
@@ -102,12 +110,30 @@ class Loaders(MountTest):
             np.testing.assert_array_equal(y[first:first + 64:2], whole_y[first:first + 64:2])
 
 
+    def test_every_store_of_one_data_set_is_the_same_tree(self):
+        trees = {}
+        for number, location in enumerate(DAS_STORES):
+            mnt = self.mount_point(f"mnt{number}")
+            done = npyfs("mount", location, mnt, cwd=DATA)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            attributes, _ = load_npy_dir(mnt)
+            arrays = {str(path.relative_to(mnt)): path.read_bytes()
+                      for path in mnt.rglob("*.npy") if path.name != "attrs.npy"}
+            trees[location] = attributes, arrays
+        first, arrays = trees.pop(DAS_STORES[0])
+        self.assertEqual(len(arrays), 12)
+        for location, (attributes, other) in trees.items():
+            with self.subTest(location):
+                self.assertEqual(attributes, first)
+                self.assertEqual(other, arrays)
+
+
 def store_test(row):
     return lambda self: self.check_store(*row)
 
 
 for _name, _row in STORES.items():
-    setattr(Loaders, "test_" + _name.replace(" ", "_"), store_test(_row))
+    setattr(Loaders, "test_" + re.sub(r"\W", "_", _name), store_test(_row))
 
 
 class Trees(MountTest):
