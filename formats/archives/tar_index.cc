@@ -150,6 +150,12 @@ void TarIndexer::warn(const std::string& text) const {
 
 void TarIndexer::add_shard(SourcePtr source) {
   source_ = source.get();
+  // The shard before may have thrown half way.
+  link_targets_.clear();
+  link_targets_read_ = false;
+  left_out_ = twice_ = 0;
+  open_ = bad_ = false;
+  pending_count_ = next_part_ = 0;
   const std::uint64_t before = index_.size();
   index_.sources.push_back(std::move(source));
   index_.first_records.push_back(before);
@@ -189,8 +195,6 @@ void TarIndexer::add_shard(SourcePtr source) {
                      index_.size() - before));
   }
   say_left_out();
-  link_targets_.clear();
-  link_targets_read_ = false;
 }
 
 // The shard is damaged: the sample being read is kept if it is whole.
@@ -452,7 +456,6 @@ void TarIndexer::say_left_out() {
     warn(fmt::format("{}; left out{}", first_twice_,
                      twice_ > 1 ? fmt::format(" (and {} more samples)", twice_ - 1) : ""));
   }
-  left_out_ = twice_ = 0;
 }
 
 TarIndex TarIndexer::finish() {

@@ -76,6 +76,22 @@ TEST_F(WenetList, PermissiveLeavesOutWhatCannotBeOpened) {
   EXPECT_EQ(raw.table->text_key(0), "b");
 }
 
+TEST_F(WenetList, AShardsLinksAreNotThoseOfTheDroppedShardBefore) {
+  OpenContext context;
+  context.permissive = true;
+  TarEntry cut{"k.wav", ""};
+  cut.size_field = octal(1 << 20, 11);
+  write_file(folder_ / "bad.tar", tar_member({"target", "BAD"}) +
+                                      tar_member({"k.txt", "", '2', "target"}) + tar_header(cut));
+  write_file(folder_ / "good.tar", tar_member({"more", std::string(2000, 'm')}) +
+                                       tar_member({"target", "GOOD"}) +
+                                       tar_member({"k.txt", "", '2', "target"}) + tar_end());
+  const auto opened = open("bad.tar\ngood.tar\n", context);
+  EXPECT_THAT(read_records(*opened.table), ElementsAre("GOOD"));
+  // What was left out of the dropped one is not said of the next.
+  EXPECT_THAT(opened.warnings, ElementsAre(HasSubstr("bad.tar"), HasSubstr("good.tar")));
+}
+
 TEST_F(WenetList, ALineOfRawModeNeedsKeyAndWave) {
   EXPECT_THAT(refusal_of("{\"key\": \"a\"}\n"), AllOf(HasSubstr("line 1"), HasSubstr("'wav'")));
   EXPECT_THAT(refusal_of("{\"wav\": \"mono.wav\"}\n"), HasSubstr("'key' is missing"));
