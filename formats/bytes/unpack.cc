@@ -69,6 +69,13 @@ class FrameScanner {
   void scan_blocks() {
     const XzBlocks found = read_xz_index(base_);
     for (const Frame& block : found.blocks) {
+      if (block.out_offset != good_nbytes_) {
+        throw corrupt_at(base_.name(), block.in_offset,
+                         fmt::format("the xz file's index says that a block begins {} decoded "
+                                     "bytes in, expected {} as the blocks before it have; the file "
+                                     "is damaged",
+                                     block.out_offset, good_nbytes_));
+      }
       decode(block);
       list_.frames.push_back(block);
       list_.nbytes = good_nbytes_ = block.out_offset + decoded_;
@@ -240,7 +247,8 @@ class FramedSource : public ByteSource {
       const std::uint64_t chunk = chunks_->find(offset);
       const std::uint64_t within = offset - chunks_->begin(chunk);
       const auto block = cache_.get(*chunks_, chunk);
-      const std::uint64_t n = std::min<std::uint64_t>(out.size(), block->bytes.size() - within);
+      const std::uint64_t n =
+          std::min<std::uint64_t>(out.size(), block->nbytes_from(within, *this));
       std::copy_n(block->bytes.begin() + static_cast<std::ptrdiff_t>(within), n, out.begin());
       offset += n;
       out = out.subspan(n);

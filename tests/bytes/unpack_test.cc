@@ -247,6 +247,33 @@ TEST(Unpack, NoFlippedBitGivesOtherBytes) {
   }
 }
 
+// A number in an xz index, three bytes long.
+std::string varint(std::uint32_t number) {
+  return {static_cast<char>(number | 0x80), static_cast<char>(number >> 7 | 0x80),
+          static_cast<char>(number >> 14)};
+}
+
+// The sum is right, and so is where the last block ends.
+TEST(Unpack, AnXzIndexThatMovesABlockIsFound) {
+  const ByteVector packed = xz_file(some_bytes(250'000), 100'000);
+  std::string text(reinterpret_cast<const char*>(packed.data()), packed.size());
+  std::uint32_t backward = 0;
+  std::memcpy(&backward, &text[text.size() - 8], sizeof backward);
+  const std::size_t index = text.size() - 12 - (std::size_t{backward} + 1) * 4;
+  const std::size_t first = text.find(varint(100'000), index);
+  const std::size_t second = text.find(varint(100'000), first + 3);
+  ASSERT_NE(second, std::string::npos);
+  text.replace(first, 3, varint(90'000));
+  text.replace(second, 3, varint(110'000));
+  const std::size_t nbytes = text.size() - 12 - 4 - index;
+  const std::uint32_t crc =
+      lzma_crc32(reinterpret_cast<const std::uint8_t*>(&text[index]), nbytes, 0);
+  std::memcpy(&text[index + nbytes], &crc, sizeof crc);
+  const auto bytes = std::as_bytes(std::span(text));
+  EXPECT_THAT(refusal_of(ByteVector(bytes.begin(), bytes.end())),
+              AllOf(HasSubstr("t.pack at byte"), HasSubstr("90000"), HasSubstr("100000")));
+}
+
 TEST(Unpack, WhatFollowsTheStreamIsNoData) {
   for (const Packer& packer : packers()) {
     const ByteVector plain = some_bytes(1000);
