@@ -183,6 +183,12 @@ void TarIndexer::add_shard(SourcePtr source) {
                       "or is still at work, members may be missing")
                .what());
     }
+    if (walk.search_given_up()) {
+      warn(file_error(ErrorKind::kCorrupt, source_->name(),
+                      "more than 1 GiB of zeroes follow the end of the archive, expected the end "
+                      "of the file; whether another archive follows was not looked at")
+               .what());
+    }
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kCorrupt || !context_.permissive) {
       throw;
@@ -295,14 +301,12 @@ bool TarIndexer::take_twice(std::size_t part, std::string_view extension, const 
   return true;
 }
 
-bool TarIndexer::begin_sample(std::string_view key) {
-  if (open_ && key == key_) {
-    return false;
+void TarIndexer::begin_sample(std::string_view key) {
+  if (!open_ || key != key_) {
+    end_sample();
+    open_ = true;
+    key_ = key;
   }
-  end_sample();
-  open_ = true;
-  key_ = key;
-  return true;
 }
 
 void TarIndexer::end_sample() {
