@@ -117,7 +117,7 @@ Opened open_bytes(const std::string& bytes, OpenContext context = {},
   context.warn = [&opened](const std::string& text) { opened.warnings.push_back(text); };
   TarIndexer indexer(grouping, context);
   indexer.add_shard(std::make_shared<MemorySource>("t.tar", bytes_of(bytes)));
-  opened.table = make_tar_table(indexer.finish());
+  opened.table = make_tar_table(indexer.finish(), {}, context.warn);
   return opened;
 }
 
@@ -207,9 +207,25 @@ TEST(TarFields, TheFirstOfTheListIsXWhateverTheShardBeforeHad) {
   EXPECT_THAT(names_of(*other), ElementsAre("x", "npy", "y", "label"));
 }
 
-TEST(TarFields, TwoExtensionsOfOneNameAreRefused) {
-  EXPECT_THAT(refusal_of(tar_member({"a.l.png", "1"}) + tar_member({"a.l_png", "2"}) + tar_end()),
-              AllOf(HasSubstr("t.tar"), HasSubstr("'l.png'"), HasSubstr("'l_png'")));
+TEST(TarFields, TheSecondOfTwoExtensionsOfOneNameGetsANumber) {
+  const auto opened = open_bytes(tar_member({"a.l_png_2", "0"}) + tar_member({"a.l.png", "1"}) +
+                                 tar_member({"a.l_png", "2"}) + tar_end());
+  EXPECT_THAT(names_of(*opened.table), ElementsAre("l_png_2", "l_png", "l_png_3"));
+  EXPECT_EQ(field_bytes(*opened.table, "l_png", 0), "1");
+  EXPECT_EQ(field_bytes(*opened.table, "l_png_3", 0), "2");
+  EXPECT_THAT(opened.warnings, ElementsAre(AllOf(HasSubstr("t.tar"), HasSubstr("'l.png'"),
+                                                 HasSubstr("'l_png'"), HasSubstr("'l_png_3'"))));
+}
+
+TEST(TarFields, AnExtensionThatIsNoFileNameIsLeftOut) {
+  const std::string longest(3000, 'e');
+  const auto opened = open_bytes(tar_member({"././@LongLink", "a." + longest + '\0', 'L'}) +
+                                 tar_member({"a.e", "1"}) + tar_member({"a.txt", "2"}) + tar_end());
+  EXPECT_THAT(names_of(*opened.table), ElementsAre("txt"));
+  EXPECT_EQ(opened.table->stored().size(), 1U);
+  ASSERT_EQ(opened.warnings.size(), 1U);
+  EXPECT_THAT(opened.warnings[0], AllOf(HasSubstr("3000 bytes"), HasSubstr("left out")));
+  EXPECT_LT(opened.warnings[0].size(), 300U);
 }
 
 TEST(TarFields, ThousandsOfExtensionsAreNone) {
