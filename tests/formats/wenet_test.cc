@@ -92,6 +92,22 @@ TEST_F(WenetList, AShardsLinksAreNotThoseOfTheDroppedShardBefore) {
   EXPECT_THAT(opened.warnings, ElementsAre(HasSubstr("bad.tar"), HasSubstr("good.tar")));
 }
 
+TEST_F(WenetList, TextsAreStrippedOfWhatPythonTakesForBlank) {
+  std::string wide;
+  for (int i = 0; i < 300; ++i) {
+    wide += "\u3000\n\u0085";
+  }
+  for (const std::string& text : {"one\u3000two"s, "\u4e00"s, ""s, "\xe3\x80"s, "\u200b"s}) {
+    for (const std::string& blanks : {""s, " \t"s, "\u3000"s, "\u00a0 \u2009"s, wide}) {
+      write_file(folder_ / "blank.tar", tar_member({"k.txt", blanks + text + blanks}) + tar_end());
+      const auto opened = open("blank.tar\n");
+      std::vector<Extent> extents;
+      ASSERT_TRUE(opened.table->fields()[0].bytes->locate(0, extents));
+      EXPECT_EQ(read_extents(extents), text);
+    }
+  }
+}
+
 TEST_F(WenetList, ALineOfRawModeNeedsKeyAndWave) {
   EXPECT_THAT(refusal_of("{\"key\": \"a\"}\n"), AllOf(HasSubstr("line 1"), HasSubstr("'wav'")));
   EXPECT_THAT(refusal_of("{\"wav\": \"mono.wav\"}\n"), HasSubstr("'key' is missing"));
