@@ -64,6 +64,12 @@ std::string extension_of(std::string_view path) {
   if (!packed) {
     drop_suffix(name, ".gz");
   }
+  // Of the formats only tar is packed in other ways than gzip.
+  for (const std::string_view packing : {".zst", ".xz", ".bz2"}) {
+    if (name.ends_with(packing) && name.substr(0, name.size() - packing.size()).ends_with(".tar")) {
+      return "tar";
+    }
+  }
   const std::size_t dot = name.find_last_of('.');
   return dot == std::string_view::npos ? std::string() : std::string(name.substr(dot + 1));
 }

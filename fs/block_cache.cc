@@ -15,14 +15,14 @@ namespace npyfs {
 namespace {
 
 struct Key {
-  const ChunkSource* chunks;
+  std::uint64_t serial;  // of the source
   std::uint64_t chunk;
   bool operator==(const Key&) const = default;
 };
 
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
-    return std::hash<const void*>()(key.chunks) ^ (key.chunk * 0x9e3779b97f4a7c15);
+    return std::hash<std::uint64_t>()(key.serial) ^ (key.chunk * 0x9e3779b97f4a7c15);
   }
 };
 
@@ -63,12 +63,12 @@ struct BlockCache::Impl {
     std::list<Key>::iterator used;
   };
 
-  std::shared_ptr<const Block> decode(const Key& key) {
+  std::shared_ptr<const Block> decode(const ChunkSource& chunks, std::uint64_t chunk) {
     const SourceWatch watch;
     auto block = std::make_shared<Block>();
-    block->bytes.resize(key.chunks->chunk_nbytes(key.chunk));
+    block->bytes.resize(chunks.chunk_nbytes(chunk));
     Decoding context(*block, verified);
-    key.chunks->decode(key.chunk, block->bytes, context);
+    chunks.decode(chunk, block->bytes, context);
     watch.check_unchanged();
     block->sources = watch.read();
     std::sort(block->sources.begin(), block->sources.end());
@@ -131,7 +131,7 @@ BlockCache::~BlockCache() = default;
 std::shared_ptr<const Block> BlockCache::find_or_wait(const ChunkSource& chunks,
                                                       std::uint64_t chunk) {
   const MutexLock lock(impl_->mutex);
-  const auto [at, is_new] = impl_->entries.try_emplace(Key{&chunks, chunk});
+  const auto [at, is_new] = impl_->entries.try_emplace(Key{chunks.serial(), chunk});
   if (is_new) {
     at->second.flight = std::make_shared<Impl::Flight>();
     return nullptr;
@@ -155,9 +155,9 @@ std::shared_ptr<const Block> BlockCache::get(const ChunkSource& chunks, std::uin
     block->require_unchanged();
     return block;
   }
-  const Key key{&chunks, chunk};
+  const Key key{chunks.serial(), chunk};
   try {
-    auto block = impl_->decode(key);
+    auto block = impl_->decode(chunks, chunk);
     impl_->finish(key, block);
     return block;
   } catch (const Error& error) {

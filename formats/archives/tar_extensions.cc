@@ -133,10 +133,11 @@ std::optional<std::uint64_t> parse_decimal(std::string_view text) {
   return whole ? std::optional(number) : std::nullopt;
 }
 
-void check_sparse(const std::vector<SparsePiece>& pieces, std::uint64_t real_size,
-                  std::uint64_t stored, const TarFault& fault) {
+void check_sparse(std::vector<SparsePiece>& pieces, std::uint64_t real_size, std::uint64_t stored,
+                  const TarFault& fault) {
   std::uint64_t end = 0;
   std::uint64_t sum = 0;
+  std::vector<SparsePiece> merged;
   for (const SparsePiece& piece : pieces) {
     if (piece.offset < end || !lies_within(piece.offset, piece.nbytes, real_size) ||
         piece.nbytes > stored - sum) {
@@ -145,9 +146,25 @@ void check_sparse(const std::vector<SparsePiece>& pieces, std::uint64_t real_siz
                       "within {}, and {} stored bytes at most",
                       piece.offset, piece.nbytes, end, real_size, stored - sum));
     }
+    const bool touches =
+        !merged.empty() && piece.offset == merged.back().offset + merged.back().nbytes;
     end = piece.offset + piece.nbytes;
     sum += piece.nbytes;
+    if (touches) {
+      merged.back().nbytes += piece.nbytes;
+    } else if (piece.nbytes > 0) {
+      merged.push_back(piece);
+    } else {
+      continue;
+    }
+    if (merged.size() > kMostSparsePieces) {
+      throw fault(
+          fmt::format("a sparse member has more than {} pieces, expected fewer; store it "
+                      "whole",
+                      kMostSparsePieces));
+    }
   }
+  pieces = std::move(merged);
   if (real_size > kAmpleNbytes && real_size / kMostInflation > sum) {
     throw fault(
         fmt::format("a sparse member is {} bytes of which {} are stored, expected at most "

@@ -48,9 +48,13 @@ void parse_pax(std::string_view records, TarExtensions& extensions, const TarFau
 // Decimal digits and nothing else.
 std::optional<std::uint64_t> parse_decimal(std::string_view text);
 
+// A read goes through all of them.
+constexpr std::size_t kMostSparsePieces = 65'536;
+
 // Throws fault(...) unless the pieces rise, lie within `real_size`, add up to at most `stored`
-// bytes and the member is not absurdly larger than what is stored of it.
-void check_sparse(const std::vector<SparsePiece>& pieces, std::uint64_t real_size,
-                  std::uint64_t stored, const TarFault& fault);
+// bytes, are few and the member is not absurdly larger than what is stored of it. Pieces that touch
+// become one, empty ones none.
+void check_sparse(std::vector<SparsePiece>& pieces, std::uint64_t real_size, std::uint64_t stored,
+                  const TarFault& fault);
 
 }  // namespace npyfs

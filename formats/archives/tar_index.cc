@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <span>
 
 #include "formats/bytes/byte_range.h"
+#include "formats/bytes/utf8.h"
 
 namespace npyfs {
 
@@ -21,13 +23,42 @@ namespace {
 constexpr std::size_t kMostParts = 4096;
 constexpr int kMostHops = 40;
 constexpr std::size_t kStripWindowNbytes = 256;
+constexpr std::size_t kMostBlankNbytes = 3;  // U+3000
 
 constexpr std::array<std::string_view, 7> kWenetAudio = {"wav", "flac", "mp3", "m4a",
                                                          "ogg", "opus", "wma"};
 
-bool is_blank(std::byte b) {
-  const auto c = std::to_integer<unsigned>(b);
-  return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
+// What Python's str.strip() takes off.
+bool is_blank(char32_t c) {
+  return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
+         c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
+         c == 0x205f || c == 0x3000;
+}
+
+// How many bytes of blanks `text` (UTF-8) begins with.
+std::size_t leading_blanks(std::string_view text) {
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto point = next_code_point(text, at);
+    if (!point || !is_blank(*point)) {
+      break;
+    }
+    end = at;
+  }
+  return end;
+}
+
+// How many it ends with.
+std::size_t trailing_blanks(std::string_view text) {
+  std::size_t kept = text.size();
+  for (std::size_t n = 1; n <= std::min(kMostBlankNbytes, kept);) {
+    std::size_t at = kept - n;
+    const auto point = next_code_point(text.substr(0, kept), at);
+    const bool blank = point && at == kept && is_blank(*point);
+    kept -= blank ? n : 0;
+    n = blank ? 1 : n + 1;
+  }
+  return text.size() - kept;
 }
 
 std::string lower(std::string_view text) {
@@ -150,6 +181,12 @@ void TarIndexer::warn(const std::string& text) const {
 
 void TarIndexer::add_shard(SourcePtr source) {
   source_ = source.get();
+  // The shard before may have thrown half way.
+  link_targets_.clear();
+  link_targets_read_ = false;
+  left_out_ = twice_ = 0;
+  open_ = bad_ = false;
+  pending_count_ = next_part_ = 0;
   const std::uint64_t before = index_.size();
   index_.sources.push_back(std::move(source));
   index_.first_records.push_back(before);
@@ -177,6 +214,12 @@ void TarIndexer::add_shard(SourcePtr source) {
                       "or is still at work, members may be missing")
                .what());
     }
+    if (walk.search_given_up()) {
+      warn(file_error(ErrorKind::kCorrupt, source_->name(),
+                      "more than 1 GiB of zeroes follow the end of the archive, expected the end "
+                      "of the file; whether another archive follows was not looked at")
+               .what());
+    }
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kCorrupt || !context_.permissive) {
       throw;
@@ -189,8 +232,6 @@ void TarIndexer::add_shard(SourcePtr source) {
                      index_.size() - before));
   }
   say_left_out();
-  link_targets_.clear();
-  link_targets_read_ = false;
 }
 
 // The shard is damaged: the sample being read is kept if it is whole.
@@ -291,14 +332,12 @@ bool TarIndexer::take_twice(std::size_t part, std::string_view extension, const 
   return true;
 }
 
-bool TarIndexer::begin_sample(std::string_view key) {
-  if (open_ && key == key_) {
-    return false;
+void TarIndexer::begin_sample(std::string_view key) {
+  if (!open_ || key != key_) {
+    end_sample();
+    open_ = true;
+    key_ = key;
   }
-  end_sample();
-  open_ = true;
-  key_ = key;
-  return true;
 }
 
 void TarIndexer::end_sample() {
@@ -363,26 +402,26 @@ void TarIndexer::append(TarPart& part, std::uint64_t record, const Place& place)
 void TarIndexer::append_stripped(TarPart& part, const Place& place) {
   std::uint64_t begin = place.offset;
   std::uint64_t end = place.offset + place.nbytes;
-  std::array<std::byte, kStripWindowNbytes> window{};
+  std::string window;
+  const auto read = [&](std::uint64_t at, std::uint64_t n) {
+    window.resize(n);
+    source_->read_at(at, std::as_writable_bytes(std::span(window)));
+    return std::string_view(window);
+  };
+  // A window may cut a blank: the next one begins where the last whole one ends.
   while (begin < end && !place.sparse) {
-    const std::size_t n = std::min<std::uint64_t>(window.size(), end - begin);
-    source_->read_at(begin, std::span(window).first(n));
-    const auto stop = window.begin() + static_cast<std::ptrdiff_t>(n);
-    const auto first = std::find_if_not(window.begin(), stop, is_blank);
-    begin += static_cast<std::uint64_t>(first - window.begin());
-    if (first != stop) {
+    const std::size_t n =
+        leading_blanks(read(begin, std::min<std::uint64_t>(kStripWindowNbytes, end - begin)));
+    begin += n;
+    if (n + kMostBlankNbytes <= kStripWindowNbytes) {
       break;
     }
   }
   while (begin < end && !place.sparse) {
-    const std::size_t n = std::min<std::uint64_t>(window.size(), end - begin);
-    source_->read_at(end - n, std::span(window).first(n));
-    std::size_t kept = n;
-    while (kept > 0 && is_blank(window[kept - 1])) {
-      --kept;
-    }
-    end -= n - kept;
-    if (kept > 0) {
+    const std::uint64_t size = std::min<std::uint64_t>(kStripWindowNbytes, end - begin);
+    const std::size_t n = trailing_blanks(read(end - size, size));
+    end -= n;
+    if (n + kMostBlankNbytes <= kStripWindowNbytes) {
       break;
     }
   }
@@ -452,7 +491,6 @@ void TarIndexer::say_left_out() {
     warn(fmt::format("{}; left out{}", first_twice_,
                      twice_ > 1 ? fmt::format(" (and {} more samples)", twice_ - 1) : ""));
   }
-  left_out_ = twice_ = 0;
 }
 
 TarIndex TarIndexer::finish() {

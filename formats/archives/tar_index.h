@@ -100,7 +100,7 @@ class TarIndexer {
   void take_file(const TarMember& member, const Place& place);
   std::optional<Place> follow(const TarMember& member);
   void read_link_targets();
-  bool begin_sample(std::string_view key);
+  void begin_sample(std::string_view key);
   void end_sample();
   void settle_after(const TarWalk& walk);
   bool is_whole() const;

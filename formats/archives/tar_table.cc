@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 
 #include "formats/bytes/unpack.h"
@@ -14,6 +15,9 @@
 namespace npyfs {
 
 namespace {
+
+// Of a file name's 255 some are for what we put behind it.
+constexpr std::size_t kMostExtensionNbytes = 200;
 
 // Which of them is x where several are there.
 constexpr std::array<std::string_view, 17> kMainExtensions = {
@@ -139,11 +143,23 @@ std::optional<Field::Bid> bid_of(std::string_view extension) {
 
 class TarTable : public RecordTable {
  public:
-  TarTable(std::shared_ptr<const TarIndex> index, std::vector<SourcePtr> more_sources)
+  TarTable(std::shared_ptr<const TarIndex> index, std::vector<SourcePtr> more_sources,
+           const std::function<void(const std::string&)>& warn)
       : index_(std::move(index)), sources_(std::move(more_sources)) {
     sources_.insert(sources_.begin(), index_->sources.begin(), index_->sources.end());
     std::vector<const TarPart*> audio;
     for (const TarPart& part : index_->parts) {
+      if (part.extension.size() > kMostExtensionNbytes) {
+        if (warn) {
+          warn(file_error(ErrorKind::kUnsupported, sources_.front()->name(),
+                          fmt::format("the extension '{}...' has {} bytes, expected at most {}, "
+                                      "as it names files; the field is left out",
+                                      printable(std::string_view(part.extension).substr(0, 40)),
+                                      part.extension.size(), kMostExtensionNbytes))
+                   .what());
+        }
+        continue;
+      }
       stored_.push_back({part.extension, column({&part}, false)});
       if (index_->grouping == TarGrouping::kWenet && is_wenet_audio(part.extension)) {
         audio.push_back(&part);
@@ -155,7 +171,7 @@ class TarTable : public RecordTable {
       add_field("wav", audio.size() == 1 ? audio.front()->extension : "", audio);
     }
     settle_bids(fields_);
-    require_names();
+    settle_names(warn);
   }
 
   std::uint64_t size() const override { return index_->size(); }
@@ -181,17 +197,29 @@ class TarTable : public RecordTable {
     extensions_.push_back(extension);
   }
 
-  void require_names() const {
+  // Of two extensions that make one name ("l.png", "l_png") the second gets a number.
+  void settle_names(const std::function<void(const std::string&)>& warn) {
     std::map<std::string, std::size_t> taken;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      const auto [at, is_new] = taken.emplace(fields_[i].name, i);
-      if (!is_new) {
-        throw file_error(
-            ErrorKind::kUnsupported, sources_.front()->name(),
-            fmt::format("the extensions '{}' and '{}' both make a field '{}', expected "
-                        "names of their own",
-                        printable(extensions_[at->second]), printable(extensions_[i]),
-                        printable(fields_[i].name)));
+      taken.emplace(fields_[i].name, i);
+    }
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      const std::string name = fields_[i].name;
+      const std::size_t first = taken.at(name);
+      if (first == i) {
+        continue;
+      }
+      for (int number = 2; taken.contains(fields_[i].name); ++number) {
+        fields_[i].name = fmt::format("{}_{}", name, number);
+      }
+      taken.emplace(fields_[i].name, i);
+      if (warn) {
+        warn(file_error(ErrorKind::kUnsupported, sources_.front()->name(),
+                        fmt::format("the extensions '{}' and '{}' both make a field '{}', expected "
+                                    "names of their own; the second is '{}'",
+                                    printable(extensions_[first]), printable(extensions_[i]),
+                                    printable(name), printable(fields_[i].name)))
+                 .what());
       }
     }
   }
@@ -214,10 +242,11 @@ bool is_empty_archive(const ByteSource& source) {
 
 }  // namespace
 
-std::shared_ptr<const RecordTable> make_tar_table(TarIndex index,
-                                                  std::vector<SourcePtr> more_sources) {
+std::shared_ptr<const RecordTable> make_tar_table(
+    TarIndex index, std::vector<SourcePtr> more_sources,
+    const std::function<void(const std::string&)>& warn) {
   return std::make_shared<TarTable>(std::make_shared<const TarIndex>(std::move(index)),
-                                    std::move(more_sources));
+                                    std::move(more_sources), warn);
 }
 
 SourcePtr open_tar_source(SourcePtr shard, OpenContext& context) {

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "formats/archives/tar_index.h"
@@ -11,10 +12,12 @@
 namespace npyfs {
 
 // The first of npy, wav, ..., bin that is there bids for the name x, cls, else label, for y.
-// `more_sources`: what else the records come from, a list of shards. Throws kUnsupported where two
-// extensions would make fields of one name.
-std::shared_ptr<const RecordTable> make_tar_table(TarIndex index,
-                                                  std::vector<SourcePtr> more_sources = {});
+// `more_sources`: what else the records come from, a list of shards. `warn` is told of extensions
+// that make one name (the second gets a number) and of those that are too long for a file name
+// (left out).
+std::shared_ptr<const RecordTable> make_tar_table(
+    TarIndex index, std::vector<SourcePtr> more_sources = {},
+    const std::function<void(const std::string&)>& warn = {});
 
 // The shard itself, or what it holds where it is compressed.
 SourcePtr open_tar_source(SourcePtr shard, OpenContext& context);

@@ -19,6 +19,8 @@ constexpr std::uint64_t kMostPaxNbytes = std::uint64_t{8} << 20;
 // So far behind an archive's end another one is looked for.
 constexpr std::uint64_t kMostEndNbytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kEndWindowNbytes = std::uint64_t{64} << 10;
+// Before those that touch are made one.
+constexpr std::uint64_t kMostClaimedPieces = 16 * kMostSparsePieces;
 constexpr std::size_t kMostDigits = 24;  // of a line in a sparse map
 
 using Block = std::array<std::byte, kTarBlock>;
@@ -115,6 +117,7 @@ bool TarWalk::skip_end_blocks() {
   ended_ = true;
   begins_archive_ = true;
   const std::uint64_t limit = at_ + std::min(source_.nbytes() - at_, kMostEndNbytes);
+  search_given_up_ = limit < source_.nbytes();
   std::vector<std::byte> bytes;
   while (at_ < limit) {
     bytes.resize(std::min(limit - at_, at_ % kEndWindowNbytes == 0 ? kEndWindowNbytes : kTarBlock));
@@ -124,6 +127,7 @@ bool TarWalk::skip_end_blocks() {
       if (!all_zero(std::span(bytes).subspan(done, n))) {
         at_ += done;
         member_at_ = at_;
+        search_given_up_ = false;
         return true;
       }
     }
@@ -179,7 +183,6 @@ void TarWalk::describe(const TarHeader& header, TarMember& member) {
   member.name = name_;
   member.link_target = link_target_;
   member.kind = kind_of(header, name_);
-  member.type = header.type();
   member.header_offset = member_at_;
   member.begins_archive = begins_archive_;
   member.sparse = false;
@@ -271,6 +274,12 @@ void TarWalk::read_gnu_sparse(const TarHeader& header, TarMember& member) {
     if (!lies_within(member.offset, kTarBlock, source_.nbytes())) {
       throw place("the map of a sparse member runs past the end of the file");
     }
+    if (member.pieces.size() > kMostClaimedPieces) {
+      throw place(
+          fmt::format("the map of a sparse member has more than {} pieces, expected fewer; "
+                      "store it whole",
+                      kMostClaimedPieces));
+    }
     Block block;
     std::memcpy(block.data(), window_.at(member.offset, kTarBlock).data(), kTarBlock);
     const TarHeader extension(block);
@@ -318,7 +327,13 @@ void TarWalk::read_map(TarMember& member, std::uint64_t& stored) {
     return *number;
   };
   member.pieces.clear();
-  for (std::uint64_t left = next_number(); left > 0; --left) {
+  std::uint64_t left = next_number();
+  if (left > kMostClaimedPieces) {
+    throw fault(begin, fmt::format("the map of sparse member '{}' has {} pieces, expected at most "
+                                   "{}; store it whole",
+                                   printable(name_), left, kMostClaimedPieces));
+  }
+  for (; left > 0; --left) {
     SparsePiece piece;
     piece.offset = next_number();
     piece.nbytes = next_number();

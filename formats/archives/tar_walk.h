@@ -26,7 +26,6 @@ struct TarMember {
     kOther,  // devices, FIFOs, labels, what is not known here
   };
   Kind kind = Kind::kFile;
-  char type = '0';
   std::string_view name;  // as stored; valid until the next call of next(), as all of these
   std::string_view link_target;
   std::uint64_t header_offset = 0;  // of its first header, extensions included
@@ -50,6 +49,8 @@ class TarWalk {
 
   // After the end: whether end-of-archive blocks stood there. A writer that died leaves none.
   bool ended() const { return ended_; }
+  // After the end: whether so many zeroes follow it that what is behind them was not looked at.
+  bool search_given_up() const { return search_given_up_; }
   // Of the member whose size or extension was at fault, where next() has thrown; empty where its
   // header could not be read.
   const std::string& name_at_fault() const { return name_at_fault_; }
@@ -76,6 +77,7 @@ class TarWalk {
   std::string name_at_fault_;
   bool begins_archive_ = false;
   bool ended_ = false;
+  bool search_given_up_ = false;
 };
 
 }  // namespace npyfs

@@ -33,17 +33,27 @@ class DecodeContext {
   virtual void mark_damaged(ByteRange range, std::exception_ptr why) = 0;
 };
 
-// Numbered chunks, each decoded whole. Immutable; any thread. Its address identifies it in a cache:
-// no other may take its place while a cache that has seen it is asked.
+// Numbered chunks, each decoded whole. Immutable; any thread.
 class ChunkSource {
  public:
+  ChunkSource();
+  // A copy is another source.
+  ChunkSource(const ChunkSource& other);
+  ChunkSource& operator=(const ChunkSource&) = delete;
   virtual ~ChunkSource() = default;
+
+  // Identifies it in a cache. No other has or will have it while the process lives: an address is
+  // given to the next source once this one is gone.
+  std::uint64_t serial() const { return serial_; }
 
   // Decoded size of a chunk in bytes.
   virtual std::uint64_t chunk_nbytes(std::uint64_t chunk) const = 0;
   // Fills `out` (chunk_nbytes long). A throw concerns the whole chunk.
   virtual void decode(std::uint64_t chunk, std::span<std::byte> out,
                       DecodeContext& context) const = 0;
+
+ private:
+  std::uint64_t serial_;
 };
 
 // A decoded chunk; what a reader holds cannot vanish.
@@ -57,6 +67,9 @@ struct Block {
   // What it was decoded from: whoever answers with it later makes sure that none has changed.
   std::vector<const ByteSource*> sources;
 
+  // How many lie behind `offset`. Throws kIo where there are none: `source` and whoever decoded the
+  // block are not of one mind then.
+  std::uint64_t nbytes_from(std::uint64_t offset, const ByteSource& source) const;
   // Throws kChanged if a source has changed since.
   void require_unchanged() const;
   // Throws the damage that `range` touches, if any.

@@ -76,6 +76,14 @@ void Spool::begin() {
   end_ = begin_;
 }
 
+void Spool::drop() noexcept {
+  buffer_ = {};
+  // Where it fails begin() tries again, and says so.
+  if (end_ > begin_ && ::ftruncate(fd_, static_cast<off_t>(begin_)) == 0) {
+    end_ = begin_;
+  }
+}
+
 void Spool::append(std::span<const std::byte> bytes) {
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
   if (buffer_.size() >= kBufferNbytes) {

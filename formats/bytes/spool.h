@@ -28,6 +28,8 @@ class Spool {
   void begin();
   // Throws kIo, when the disk is full, say.
   void append(std::span<const std::byte> bytes);
+  // What was appended since the last finish() is given back to the disk.
+  void drop() noexcept;
   // What was appended since begin(); the identity is that of `base`.
   static SourcePtr finish(const std::shared_ptr<Spool>& spool, SourcePtr base);
 

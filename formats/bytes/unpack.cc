@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -69,6 +71,13 @@ class FrameScanner {
   void scan_blocks() {
     const XzBlocks found = read_xz_index(base_);
     for (const Frame& block : found.blocks) {
+      if (block.out_offset != good_nbytes_) {
+        throw corrupt_at(base_.name(), block.in_offset,
+                         fmt::format("the xz file's index says that a block begins {} decoded "
+                                     "bytes in, expected {} as the blocks before it have; the file "
+                                     "is damaged",
+                                     block.out_offset, good_nbytes_));
+      }
       decode(block);
       list_.frames.push_back(block);
       list_.nbytes = good_nbytes_ = block.out_offset + decoded_;
@@ -147,6 +156,37 @@ class FrameScanner {
   std::uint64_t good_nbytes_ = 0;  // of the frames before
 };
 
+// A decoder where a chunk has ended: the next chunk goes on there, so that reading on in order
+// decodes a large frame once and not once a chunk.
+struct Paused {
+  Paused(const ByteSource& base, Packing packing, std::uint64_t chunks)
+      : serial(chunks), reader(base, packing) {}
+
+  std::uint64_t serial;  // of the chunks; its source is gone where they are
+  Frame frame;           // that has been entered last
+  FrameReader reader;
+  std::uint64_t at = 0;  // of the next decoded byte
+};
+
+// One for the whole process, since shards are read one after another while they are opened, and a
+// decoder holds megabytes. Whoever takes it has it alone.
+class PauseSlot {
+ public:
+  ~PauseSlot() { delete slot_.load(); }
+  std::unique_ptr<Paused> take() { return std::unique_ptr<Paused>(slot_.exchange(nullptr)); }
+  void put(std::unique_ptr<Paused> paused) {
+    const std::unique_ptr<Paused> before(slot_.exchange(paused.release()));
+  }
+
+ private:
+  std::atomic<Paused*> slot_{nullptr};
+};
+
+PauseSlot& pause_slot() {
+  static PauseSlot slot;
+  return slot;
+}
+
 // Each frame is a chunk or, where it is larger than `most`, several.
 class FrameChunks : public ChunkSource {
  public:
@@ -179,11 +219,10 @@ class FrameChunks : public ChunkSource {
     const auto next =
         std::upper_bound(list_.frames.begin(), list_.frames.end(), begin,
                          [](std::uint64_t at, const Frame& f) { return at < f.out_offset; });
-    Frame frame = *(next - 1);
-    FrameReader reader(*base_, packing_);
-    reader.enter(frame);
+    std::unique_ptr<Paused> paused = resume(*(next - 1), begin);
+    FrameReader& reader = paused->reader;
     std::vector<std::byte> skipped;
-    std::uint64_t to_skip = begin - frame.out_offset;
+    std::uint64_t to_skip = begin - paused->at;
     while (to_skip > 0 || !out.empty()) {
       skipped.resize(std::min<std::uint64_t>(to_skip, kOutputNbytes));
       const std::size_t n = reader.read(to_skip > 0 ? std::span(skipped) : out);
@@ -193,15 +232,17 @@ class FrameChunks : public ChunkSource {
         out = out.subspan(n);
       }
       if (reader.at_end() && (to_skip > 0 || !out.empty())) {
-        frame.in_offset = reader.in_offset();
-        if (packing_ == Packing::kXz || frame.in_offset >= base_->nbytes()) {
-          throw corrupt_at(base_->name(), frame.in_offset,
+        paused->frame.in_offset = reader.in_offset();
+        if (packing_ == Packing::kXz || paused->frame.in_offset >= base_->nbytes()) {
+          throw corrupt_at(base_->name(), paused->frame.in_offset,
                            "the compressed stream is not what it was when it was opened, expected "
                            "the same; mount again");
         }
-        reader.enter(frame);
+        reader.enter(paused->frame);
       }
     }
+    paused->at = begin + chunk_nbytes(chunk);
+    pause_slot().put(std::move(paused));
   }
 
   // The most that one read of a few bytes decodes.
@@ -214,6 +255,23 @@ class FrameChunks : public ChunkSource {
   }
 
  private:
+  // A reader within `frame`, not behind `begin`.
+  std::unique_ptr<Paused> resume(const Frame& frame, std::uint64_t begin) const {
+    std::unique_ptr<Paused> paused = pause_slot().take();
+    if (paused != nullptr && paused->serial == serial() && paused->at <= begin &&
+        paused->at > frame.out_offset) {
+      // What it has in its buffer was read for a chunk before: this one depends on the file, too.
+      std::byte byte{};
+      base_->read_at(frame.in_offset, {&byte, 1});
+      return paused;
+    }
+    paused = std::make_unique<Paused>(*base_, packing_, serial());
+    paused->frame = frame;
+    paused->at = frame.out_offset;
+    paused->reader.enter(frame);
+    return paused;
+  }
+
   SourcePtr base_;
   Packing packing_;
   FrameList list_;
@@ -240,7 +298,8 @@ class FramedSource : public ByteSource {
       const std::uint64_t chunk = chunks_->find(offset);
       const std::uint64_t within = offset - chunks_->begin(chunk);
       const auto block = cache_.get(*chunks_, chunk);
-      const std::uint64_t n = std::min<std::uint64_t>(out.size(), block->bytes.size() - within);
+      const std::uint64_t n =
+          std::min<std::uint64_t>(out.size(), block->nbytes_from(within, *this));
       std::copy_n(block->bytes.begin() + static_cast<std::ptrdiff_t>(within), n, out.begin());
       offset += n;
       out = out.subspan(n);
@@ -279,18 +338,27 @@ class SpoolWriter {
       attempt([&] { options_.spool->begin(); });
     }
   }
+  // What was not finished takes no room.
+  ~SpoolWriter() {
+    if (options_.spool != nullptr) {
+      options_.spool->drop();
+    }
+  }
+  SpoolWriter(const SpoolWriter&) = delete;
+  SpoolWriter& operator=(const SpoolWriter&) = delete;
   Sink sink() {
     if (options_.spool == nullptr) {
       return nullptr;
     }
     return [this](std::span<const std::byte> bytes) {
       attempt([&] { options_.spool->append(bytes); });
+      nbytes_ += bytes.size();
     };
   }
-  // Null where there is no spool or it failed.
-  SourcePtr finish(const SourcePtr& base) {
+  // Null where there is no spool, it failed, or has another number of bytes.
+  SourcePtr finish(const SourcePtr& base, std::uint64_t nbytes) {
     SourcePtr spooled;
-    if (options_.spool != nullptr) {
+    if (options_.spool != nullptr && nbytes == nbytes_) {
       attempt([&] { spooled = Spool::finish(options_.spool, base); });
     }
     return spooled;
@@ -306,6 +374,7 @@ class SpoolWriter {
       action();
     } catch (const Error& error) {
       failed_ = true;
+      options_.spool->drop();
       if (options_.warn) {
         options_.warn(fmt::format("{}; this shard is decoded where it is read", error.what()));
       }
@@ -314,6 +383,7 @@ class SpoolWriter {
 
   const UnpackOptions& options_;
   bool failed_ = false;
+  std::uint64_t nbytes_ = 0;
 };
 
 SourcePtr open_gzip(SourcePtr base, ChunkCache& cache, const UnpackOptions& options,
@@ -323,9 +393,9 @@ SourcePtr open_gzip(SourcePtr base, ChunkCache& cache, const UnpackOptions& opti
   inflate.warn = options.warn;
   inflate.sink = writer.sink();
   SourcePtr inflated = open_inflated(base, cache, inflate);
-  SourcePtr spooled = writer.finish(base);
   // Of a damaged stream less is offered than came out.
-  return spooled != nullptr && spooled->nbytes() == inflated->nbytes() ? spooled : inflated;
+  SourcePtr spooled = writer.finish(base, inflated->nbytes());
+  return spooled != nullptr ? spooled : inflated;
 }
 
 SourcePtr open_framed(SourcePtr base, Packing packing, ChunkCache& cache,
@@ -340,7 +410,7 @@ SourcePtr open_framed(SourcePtr base, Packing packing, ChunkCache& cache,
       options.warn(fmt::format("{}; the {} decoded bytes before that frame are shown",
                                list.damage->what(), list.nbytes));
     }
-  } else if (SourcePtr spooled = writer.finish(base)) {
+  } else if (SourcePtr spooled = writer.finish(base, list.nbytes)) {
     return spooled;
   }
   const std::uint64_t most = std::max(options.cache_nbytes / 8, kLeastChunkNbytes);

@@ -22,7 +22,7 @@ std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& c
   require_tar(*source);
   TarIndexer indexer(TarGrouping::kWebDataset, context);
   indexer.add_shard(std::move(source));
-  return make_tar_table(indexer.finish());
+  return make_tar_table(indexer.finish(), {}, context.warn);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "formats/bytes/line_reader.h"
 #include "formats/bytes/value.h"
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::size_t kMostLineNbytes = std::size_t{1} << 20;
 constexpr std::size_t kHeadNbytes = 4096;
+constexpr std::size_t kMostPathNbytes = 4096;  // as Linux has it
 
 std::string_view strip(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\v\f";
@@ -42,22 +45,40 @@ std::string_view scheme_of(std::string_view path) {
   return legal ? scheme : std::string_view();
 }
 
-// The first line that is not blank, if it ends within a page.
-std::optional<std::string> first_line(const ByteSource& source) {
-  std::string head(std::min<std::uint64_t>(source.nbytes(), kHeadNbytes), '\0');
-  source.read_at(0, std::as_writable_bytes(std::span(head)));
-  for (std::size_t at = 0; at < head.size();) {
-    const std::size_t end = head.find('\n', at);
-    if (end == std::string::npos && head.size() < source.nbytes()) {
-      return std::nullopt;
+// What follows the blanks: a page, or as much as a JSON line may have.
+struct Head {
+  std::string text;
+  bool is_all = false;  // of the source
+};
+
+Head read_head(const ByteSource& source) {
+  for (const std::size_t most : {kHeadNbytes, kMostLineNbytes + 1}) {
+    std::string head(std::min<std::uint64_t>(source.nbytes(), most), '\0');
+    source.read_at(0, std::as_writable_bytes(std::span(head)));
+    const std::size_t begin = head.find_first_not_of(" \t\r\v\f\n");
+    const bool is_all = head.size() == source.nbytes();
+    if (begin != std::string::npos && (is_all || most > kHeadNbytes || head[begin] != '{')) {
+      return {head.substr(begin), is_all};
     }
-    const std::string_view line = strip(std::string_view(head).substr(at, end - at));
-    if (!line.empty()) {
-      return std::string(line);
-    }
-    at = end == std::string::npos ? head.size() : end + 1;
   }
-  return std::nullopt;
+  return {};
+}
+
+// The first line that is not blank, if it ends within the head.
+std::optional<std::string> first_line(const ByteSource& source) {
+  const Head head = read_head(source);
+  const std::size_t end = head.text.find('\n');
+  if (head.text.empty() || (end == std::string::npos && !head.is_all)) {
+    return std::nullopt;
+  }
+  return std::string(strip(std::string_view(head.text).substr(0, end)));
+}
+
+// Lines may be long, messages not.
+std::string brief(std::string_view text) {
+  constexpr std::size_t kMostShown = 200;
+  return text.size() <= kMostShown ? printable(text)
+                                   : printable(text.substr(0, kMostShown)) + "...";
 }
 
 bool names_shard(std::string_view line) {
@@ -109,8 +130,13 @@ std::string local_path(const ByteSource& list, const ListLine& line, std::string
     throw list_error(list, line.number,
                      fmt::format("'{}' is remote or a command ({}:), expected the path of a file; "
                                  "copy the files here and name these",
-                                 printable(path), scheme),
+                                 brief(path), scheme),
                      ErrorKind::kUnsupported);
+  }
+  if (path.size() > kMostPathNbytes) {
+    throw list_error(list, line.number,
+                     fmt::format("'{}' has {} bytes, expected the path of a file, {} at most",
+                                 brief(path), path.size(), kMostPathNbytes));
   }
   path.remove_prefix(path.starts_with("file://") ? std::string_view("file://").size() : 0);
   return std::string(path);
@@ -130,9 +156,6 @@ bool looks_like_list(const ByteSource& source) {
   return line && (line->starts_with('{') ? is_utterance(*line) : names_shard(*line));
 }
 
-bool is_raw_list(const ByteSource& list) {
-  const auto line = first_line(list);
-  return line && line->starts_with('{');
-}
+bool is_raw_list(const ByteSource& list) { return read_head(list).text.starts_with('{'); }
 
 }  // namespace npyfs

@@ -236,6 +236,7 @@ class RawReader {
     index_->keys.append(utterance.key);
     index_->files.push_back(*file);
     index_->is_cut.push_back(utterance.cut.has_value());
+    lines_.push_back(line.number);
     cuts_.push_back(utterance.cut.value_or(Cut{}));
     index_->text_places.append(text_.size(), utterance.text.size());
     text_ += utterance.text;
@@ -275,17 +276,24 @@ class RawReader {
   // payload.
   void cut_waves() {
     auto waves = std::make_shared<WavPieces>();
+    std::optional<Error> first_fault;
     for (std::uint64_t record = 0; record < index_->files.size(); ++record) {
       WavPiece piece;
       try {
         piece = cut_wave(record);
       } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kCorrupt) {
+        if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kUnsupported) {
           throw;
         }
-        waves->damage.add(record, [&] { return Damage{error, std::nullopt}; });
+        const Error placed = list_error(*list_, lines_[record], error.what(), error.kind());
+        first_fault = first_fault ? first_fault : std::optional(placed);
+        waves->damage.add(record, [&] { return Damage{placed, std::nullopt}; });
       }
       waves->pieces.push_back(piece);
+    }
+    if (first_fault && first_fault->kind() == ErrorKind::kUnsupported &&
+        waves->damage.size() == index_->files.size()) {
+      throw Error(*first_fault);
     }
     waves->damage.shrink();
     if (!rates_differ_) {
@@ -300,13 +308,24 @@ class RawReader {
       header_of_ = nullptr;
       header_ = read_header(file);
       header_of_ = &file;
-      note_header(file);
+      note_header();
     }
     if (!index_->is_cut[record]) {
+      if (header_.truncated) {
+        throw file_error(ErrorKind::kCorrupt, file.name(),
+                         "the wave is cut short, expected as many samples as its header says");
+      }
       return cut_wav(file, header_, 0, header_.frames);
     }
-    return cut_wav(file, header_, frame_at(cuts_[record].start, header_.rate_hz),
-                   frame_at(cuts_[record].end, header_.rate_hz));
+    if (header_.truncated && truncated_of_ != &file && ++truncated_ == 1) {
+      first_truncated_ = file.name();
+    }
+    truncated_of_ = header_.truncated ? &file : truncated_of_;
+    const std::uint64_t start = frame_at(cuts_[record].start, header_.rate_hz);
+    if (start > header_.frames && ++behind_ == 1) {
+      first_behind_ = lines_[record];
+    }
+    return cut_wav(file, header_, start, frame_at(cuts_[record].end, header_.rate_hz));
   }
 
   WavHeader read_header(const ByteSource& file) const {
@@ -314,22 +333,17 @@ class RawReader {
     const std::size_t n = std::min<std::uint64_t>(sizeof head, file.nbytes());
     file.read_at(0, std::span(head).first(n));
     if (!is_wav(std::span<const std::byte>(head).first(n)) && !file.name().ends_with(".wav")) {
-      throw list_error(*list_, first_cut_,
-                       fmt::format("'start' and 'end' cut WAV only, expected every file of such a "
-                                   "list to be one, {} is none; convert it",
-                                   printable(file.name())),
-                       ErrorKind::kUnsupported);
+      throw file_error(ErrorKind::kUnsupported, file.name(),
+                       "the file is no WAV, expected one in a list with 'start' and 'end'; "
+                       "convert it, or give it a list of its own");
     }
     WindowReader window(file);
     return parse_wav(file, window, 0, file.nbytes());
   }
 
-  void note_header(const ByteSource& file) {
+  void note_header() {
     rates_differ_ = rates_differ_ || (rate_hz_ && *rate_hz_ != header_.rate_hz);
     rate_hz_ = header_.rate_hz;
-    if (header_.truncated && ++truncated_ == 1) {
-      first_truncated_ = file.name();
-    }
   }
 
   void say_findings() const {
@@ -337,6 +351,15 @@ class RawReader {
       context_.warn(fmt::format(
           "{}; left out{}", first_unopened_,
           unopened_ > 1 ? fmt::format(" (and {} more lines)", unopened_ - 1) : std::string()));
+    }
+    if (behind_ > 0) {
+      context_.warn(
+          list_error(*list_, first_behind_,
+                     fmt::format("'start' is behind the end of the wave, expected within; such a "
+                                 "piece is empty{}",
+                                 behind_ > 1 ? fmt::format(" (and {} more lines)", behind_ - 1)
+                                             : std::string()))
+              .what());
     }
     if (truncated_ > 0) {
       context_.warn(
@@ -357,6 +380,7 @@ class RawReader {
   std::string extension_;        // of all files, or empty
   std::uint32_t first_cut_ = 0;  // line
   std::vector<Cut> cuts_;        // of each record
+  std::vector<std::uint32_t> lines_;
   // Of the file of the line before: many lines cut pieces of one.
   const ByteSource* header_of_ = nullptr;
   WavHeader header_;
@@ -366,6 +390,9 @@ class RawReader {
   std::string first_unopened_;
   std::uint64_t truncated_ = 0;
   std::string first_truncated_;
+  const ByteSource* truncated_of_ = nullptr;  // counted last
+  std::uint64_t behind_ = 0;                  // pieces that begin behind the end of their file
+  std::uint32_t first_behind_ = 0;            // line
 };
 
 }  // namespace

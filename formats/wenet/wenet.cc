@@ -35,7 +35,7 @@ class ShardList {
     if (first_left_out_ && left_out_ == shards_) {
       throw Error(*first_left_out_);
     }
-    return make_tar_table(indexer_.finish(), {list_});
+    return make_tar_table(indexer_.finish(), {list_}, context_.warn);
   }
 
  private:

@@ -135,5 +135,32 @@ TEST(Block, NamesTheDamageThatIsTouched) {
   EXPECT_EQ(refusal_of([&] { block.require_good({50, 51}); }).text, "two");
 }
 
+// Such as no cache should give.
+class ShortCache : public ChunkCache {
+ public:
+  std::shared_ptr<const Block> get(const ChunkSource& /*chunks*/,
+                                   std::uint64_t /*chunk*/) override {
+    auto block = std::make_shared<Block>();
+    block->bytes.resize(4);
+    return block;
+  }
+};
+
+TEST(CachedSource, ABlockThatIsTooShortIsNotReadBeyondItsEnd) {
+  ShortCache cache;
+  const CachedSource source(std::make_shared<MemorySource>("short", std::vector<std::byte>(1)),
+                            kNbytes, kChunkNbytes, std::make_unique<const Chunks>(), cache);
+  std::vector<std::byte> out(2);
+  EXPECT_NO_THROW(source.read_at(2, out));
+  EXPECT_THROW(source.read_at(4, out), Error);
+  EXPECT_THROW(source.read_at(3, out), Error);
+}
+
+TEST(ChunkSource, HasASerialOfItsOwn) {
+  const Chunks chunks;
+  const Chunks copy(chunks);
+  EXPECT_NE(copy.serial(), chunks.serial());
+}
+
 }  // namespace
 }  // namespace npyfs

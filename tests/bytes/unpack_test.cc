@@ -6,11 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lzma.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include <array>
+#include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <random>
+#include <thread>
 
 #include "formats/bytes/error.h"
 #include "tests/support/one_chunk_cache.h"
@@ -218,6 +223,119 @@ TEST(Unpack, WhatAReadCostsIsSaidOnce) {
   EXPECT_LE(second.cache.largest_nbytes(), 1U << 20);
 }
 
+class CountingSource : public ByteSource {
+ public:
+  explicit CountingSource(const ByteVector& bytes)
+      : ByteSource("t.pack", bytes.size(), 0), bytes_(bytes) {}
+  std::uint64_t read_nbytes() const { return read_nbytes_; }
+
+ private:
+  void do_read(std::uint64_t offset, std::span<std::byte> out) const override {
+    read_nbytes_ += out.size();
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+  }
+  const ByteVector& bytes_;
+  mutable std::atomic<std::uint64_t> read_nbytes_{0};
+};
+
+TEST(Unpack, ReadingOnDecodesALargeFrameOnce) {
+  const ByteVector plain = some_bytes(5 << 20);
+  for (const bool bzip2 : {false, true}) {
+    const ByteVector packed = bzip2 ? bzip2_stream(plain) : zstd_frame(plain);
+    const auto base = std::make_shared<CountingSource>(packed);
+    OneChunkCache cache;
+    const SourcePtr source = open_unpacked(base, cache, {});
+    const std::uint64_t scanned = base->read_nbytes();
+    ByteVector read(plain.size());
+    for (std::size_t at = 0; at < read.size(); at += 64 << 10) {
+      source->read_at(at, std::span(read).subspan(at, 64 << 10));
+    }
+    EXPECT_TRUE(read == plain);
+    EXPECT_EQ(cache.decoded(), 5U);
+    EXPECT_LT(base->read_nbytes() - scanned, packed.size() + (1U << 19));
+    // Backwards, and another source in between.
+    const Unpacked other(zstd_frame(some_bytes(3 << 20, 2)));
+    for (std::size_t at = read.size() - 100; at > 100; at = at / 2) {
+      std::array<std::byte, 100> out{};
+      source->read_at(at, out);
+      ASSERT_TRUE(
+          std::equal(out.begin(), out.end(), plain.begin() + static_cast<std::ptrdiff_t>(at)))
+          << at;
+      ASSERT_TRUE(other.read((2 << 20) + at % 1000, 1) ==
+                  ByteVector(1, some_bytes(3 << 20, 2)[(2 << 20) + at % 1000]));
+    }
+  }
+}
+
+// Decodes for every read. Any thread.
+class NoCache : public ChunkCache {
+ public:
+  std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override {
+    OneChunkCache once;
+    return once.get(chunks, chunk);
+  }
+};
+
+TEST(Unpack, ThreadsReadTheSameBytes) {
+  const ByteVector plain = some_bytes(5 << 20);
+  NoCache cache;
+  const SourcePtr source =
+      open_unpacked(std::make_shared<MemorySource>("t", zstd_frame(plain)), cache, {});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (std::uint32_t seed = 0; seed < 4; ++seed) {
+    threads.emplace_back([&, seed] {
+      std::mt19937 random(seed);
+      for (int i = 0; i < 40; ++i) {
+        const std::size_t at = random() % (plain.size() - 1000);
+        ByteVector out(1000);
+        source->read_at(at, out);
+        wrong += std::equal(out.begin(), out.end(), plain.begin() + static_cast<std::ptrdiff_t>(at))
+                     ? 0
+                     : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+// Of all files without a name that this process has open in `folder`.
+std::uint64_t spooled_nbytes(const std::string& folder) {
+  std::uint64_t nbytes = 0;
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string path = std::filesystem::read_symlink(fd, gone).string();
+    struct stat status {};
+    if (path.starts_with(folder) && ::stat(fd.path().c_str(), &status) == 0) {
+      nbytes += static_cast<std::uint64_t>(status.st_size);
+    }
+  }
+  return nbytes;
+}
+
+TEST(Unpack, WhatIsNotFinishedTakesNoRoomInTheSpool) {
+  const std::string folder = ::testing::TempDir() + "npyfs-unpack-spool";
+  UnpackOptions options;
+  options.permissive = true;
+  options.spool = Spool::create(folder);
+  for (const Packer& packer : packers()) {
+    const ByteVector good = packer.pack(some_bytes(3'000'000));
+    ByteVector bad = packer.pack(some_bytes(3'000'000));
+    bad[bad.size() / 2] ^= std::byte{0x10};
+    const std::uint64_t before = spooled_nbytes(folder);
+    const Unpacked damaged(good + bad, options);
+    EXPECT_EQ(spooled_nbytes(folder), before) << packer.name;
+    const Unpacked whole(good, options);
+    EXPECT_EQ(spooled_nbytes(folder), before + 3'000'000) << packer.name;
+    EXPECT_TRUE(whole.read(0, 3'000'000) == some_bytes(3'000'000)) << packer.name;
+  }
+  options.spool = nullptr;
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Unpack, EveryTruncationIsFound) {
   for (const Packer& packer : packers()) {
     const ByteVector packed = packer.pack(some_bytes(2000));
@@ -245,6 +363,33 @@ TEST(Unpack, NoFlippedBitGivesOtherBytes) {
       }
     }
   }
+}
+
+// A number in an xz index, three bytes long.
+std::string varint(std::uint32_t number) {
+  return {static_cast<char>(number | 0x80), static_cast<char>(number >> 7 | 0x80),
+          static_cast<char>(number >> 14)};
+}
+
+// The sum is right, and so is where the last block ends.
+TEST(Unpack, AnXzIndexThatMovesABlockIsFound) {
+  const ByteVector packed = xz_file(some_bytes(250'000), 100'000);
+  std::string text(reinterpret_cast<const char*>(packed.data()), packed.size());
+  std::uint32_t backward = 0;
+  std::memcpy(&backward, &text[text.size() - 8], sizeof backward);
+  const std::size_t index = text.size() - 12 - (std::size_t{backward} + 1) * 4;
+  const std::size_t first = text.find(varint(100'000), index);
+  const std::size_t second = text.find(varint(100'000), first + 3);
+  ASSERT_NE(second, std::string::npos);
+  text.replace(first, 3, varint(90'000));
+  text.replace(second, 3, varint(110'000));
+  const std::size_t nbytes = text.size() - 12 - 4 - index;
+  const std::uint32_t crc =
+      lzma_crc32(reinterpret_cast<const std::uint8_t*>(&text[index]), nbytes, 0);
+  std::memcpy(&text[index + nbytes], &crc, sizeof crc);
+  const auto bytes = std::as_bytes(std::span(text));
+  EXPECT_THAT(refusal_of(ByteVector(bytes.begin(), bytes.end())),
+              AllOf(HasSubstr("t.pack at byte"), HasSubstr("90000"), HasSubstr("100000")));
 }
 
 TEST(Unpack, WhatFollowsTheStreamIsNoData) {

@@ -23,6 +23,10 @@ TEST(Registry, AnEmptyFileIsKnownByItsExtension) {
   EXPECT_EQ(by_name("shards.d/train-0.REC.gz"), "recordio");
   EXPECT_EQ(by_name("a.ffr"), "ffrecord");
   EXPECT_EQ(by_name("a.tfrecord.gz"), "tfrecord");
+  for (const char* name : {"a.tar.gz", "a.tar.zst", "a.TAR.xz", "a.tar.bz2"}) {
+    EXPECT_EQ(by_name(name), "tar") << name;
+  }
+  EXPECT_NE(by_name("tar.zst"), "tar");
   EXPECT_EQ(by_name("a.txt"), "");
   EXPECT_EQ(by_name("rec"), "");
 }

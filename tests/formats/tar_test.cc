@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 
+#include "formats/archives/tar_extensions.h"
 #include "formats/archives/tar_index.h"
 #include "formats/archives/tar_table.h"
 #include "formats/archives/tar_walk.h"
@@ -116,7 +117,7 @@ Opened open_bytes(const std::string& bytes, OpenContext context = {},
   context.warn = [&opened](const std::string& text) { opened.warnings.push_back(text); };
   TarIndexer indexer(grouping, context);
   indexer.add_shard(std::make_shared<MemorySource>("t.tar", bytes_of(bytes)));
-  opened.table = make_tar_table(indexer.finish());
+  opened.table = make_tar_table(indexer.finish(), {}, context.warn);
   return opened;
 }
 
@@ -206,9 +207,25 @@ TEST(TarFields, TheFirstOfTheListIsXWhateverTheShardBeforeHad) {
   EXPECT_THAT(names_of(*other), ElementsAre("x", "npy", "y", "label"));
 }
 
-TEST(TarFields, TwoExtensionsOfOneNameAreRefused) {
-  EXPECT_THAT(refusal_of(tar_member({"a.l.png", "1"}) + tar_member({"a.l_png", "2"}) + tar_end()),
-              AllOf(HasSubstr("t.tar"), HasSubstr("'l.png'"), HasSubstr("'l_png'")));
+TEST(TarFields, TheSecondOfTwoExtensionsOfOneNameGetsANumber) {
+  const auto opened = open_bytes(tar_member({"a.l_png_2", "0"}) + tar_member({"a.l.png", "1"}) +
+                                 tar_member({"a.l_png", "2"}) + tar_end());
+  EXPECT_THAT(names_of(*opened.table), ElementsAre("l_png_2", "l_png", "l_png_3"));
+  EXPECT_EQ(field_bytes(*opened.table, "l_png", 0), "1");
+  EXPECT_EQ(field_bytes(*opened.table, "l_png_3", 0), "2");
+  EXPECT_THAT(opened.warnings, ElementsAre(AllOf(HasSubstr("t.tar"), HasSubstr("'l.png'"),
+                                                 HasSubstr("'l_png'"), HasSubstr("'l_png_3'"))));
+}
+
+TEST(TarFields, AnExtensionThatIsNoFileNameIsLeftOut) {
+  const std::string longest(3000, 'e');
+  const auto opened = open_bytes(tar_member({"././@LongLink", "a." + longest + '\0', 'L'}) +
+                                 tar_member({"a.e", "1"}) + tar_member({"a.txt", "2"}) + tar_end());
+  EXPECT_THAT(names_of(*opened.table), ElementsAre("txt"));
+  EXPECT_EQ(opened.table->stored().size(), 1U);
+  ASSERT_EQ(opened.warnings.size(), 1U);
+  EXPECT_THAT(opened.warnings[0], AllOf(HasSubstr("3000 bytes"), HasSubstr("left out")));
+  EXPECT_LT(opened.warnings[0].size(), 300U);
 }
 
 TEST(TarFields, ThousandsOfExtensionsAreNone) {
@@ -332,6 +349,55 @@ TEST(TarDamage, SparseMapsMustFitTheirMember) {
   EXPECT_THAT(sparse(record("GNU.sparse.map=0,8")), HasSubstr("no real size"));
   EXPECT_THAT(sparse(record("GNU.sparse.size=999999999999") + record("GNU.sparse.map=0,8")),
               HasSubstr("of which 8 are stored"));
+}
+
+TEST(TarExtensions, PiecesThatTouchAreOne) {
+  const TarFault fault = [](const std::string& text) { return Error(ErrorKind::kCorrupt, text); };
+  std::vector<SparsePiece> pieces = {{0, 0}, {10, 4}, {14, 0}, {14, 6}, {30, 0}, {30, 5}, {40, 0}};
+  check_sparse(pieces, 100, 15, fault);
+  ASSERT_EQ(pieces.size(), 2U);
+  EXPECT_EQ(pieces[0].offset, 10U);
+  EXPECT_EQ(pieces[0].nbytes, 10U);
+  EXPECT_EQ(pieces[1].offset, 30U);
+  EXPECT_EQ(pieces[1].nbytes, 5U);
+  pieces.clear();
+  for (std::uint64_t i = 0; i <= kMostSparsePieces; ++i) {
+    pieces.push_back({2 * i, 1});
+  }
+  EXPECT_THROW(check_sparse(pieces, 4 * kMostSparsePieces, kMostSparsePieces + 1, fault), Error);
+  for (SparsePiece& piece : pieces) {
+    piece.offset /= 2;
+  }
+  check_sparse(pieces, 4 * kMostSparsePieces, kMostSparsePieces + 1, fault);
+  EXPECT_EQ(pieces.size(), 1U);
+}
+
+// Zeroes behind some bytes.
+class ZeroTail : public ByteSource {
+ public:
+  ZeroTail(std::string head, std::uint64_t nbytes)
+      : ByteSource("t.tar", nbytes, 0), head_(std::move(head)) {}
+
+ private:
+  void do_read(std::uint64_t offset, std::span<std::byte> out) const override {
+    std::fill(out.begin(), out.end(), std::byte{0});
+    for (std::size_t i = 0; i < out.size() && offset + i < head_.size(); ++i) {
+      out[i] = static_cast<std::byte>(head_[offset + i]);
+    }
+  }
+  std::string head_;
+};
+
+TEST(TarDamage, ASearchThatIsGivenUpIsSaid) {
+  for (const std::uint64_t nbytes : {std::uint64_t{1} << 20, std::uint64_t{3} << 29}) {
+    OpenContext context;
+    std::vector<std::string> warnings;
+    context.warn = [&](const std::string& text) { warnings.push_back(text); };
+    TarIndexer indexer(TarGrouping::kWebDataset, context);
+    indexer.add_shard(std::make_shared<ZeroTail>(tar_member({"a.txt", "1"}), nbytes));
+    EXPECT_EQ(indexer.finish().size(), 1U);
+    EXPECT_EQ(warnings.size(), nbytes > 1 << 30 ? 1U : 0U);
+  }
 }
 
 TEST(TarDamage, PermissiveKeepsWholeSamplesOnly) {

@@ -76,6 +76,38 @@ TEST_F(WenetList, PermissiveLeavesOutWhatCannotBeOpened) {
   EXPECT_EQ(raw.table->text_key(0), "b");
 }
 
+TEST_F(WenetList, AShardsLinksAreNotThoseOfTheDroppedShardBefore) {
+  OpenContext context;
+  context.permissive = true;
+  TarEntry cut{"k.wav", ""};
+  cut.size_field = octal(1 << 20, 11);
+  write_file(folder_ / "bad.tar", tar_member({"target", "BAD"}) +
+                                      tar_member({"k.txt", "", '2', "target"}) + tar_header(cut));
+  write_file(folder_ / "good.tar", tar_member({"more", std::string(2000, 'm')}) +
+                                       tar_member({"target", "GOOD"}) +
+                                       tar_member({"k.txt", "", '2', "target"}) + tar_end());
+  const auto opened = open("bad.tar\ngood.tar\n", context);
+  EXPECT_THAT(read_records(*opened.table), ElementsAre("GOOD"));
+  // What was left out of the dropped one is not said of the next.
+  EXPECT_THAT(opened.warnings, ElementsAre(HasSubstr("bad.tar"), HasSubstr("good.tar")));
+}
+
+TEST_F(WenetList, TextsAreStrippedOfWhatPythonTakesForBlank) {
+  std::string wide;
+  for (int i = 0; i < 300; ++i) {
+    wide += "\u3000\n\u0085";
+  }
+  for (const std::string& text : {"one\u3000two"s, "\u4e00"s, ""s, "\xe3\x80"s, "\u200b"s}) {
+    for (const std::string& blanks : {""s, " \t"s, "\u3000"s, "\u00a0 \u2009"s, wide}) {
+      write_file(folder_ / "blank.tar", tar_member({"k.txt", blanks + text + blanks}) + tar_end());
+      const auto opened = open("blank.tar\n");
+      std::vector<Extent> extents;
+      ASSERT_TRUE(opened.table->fields()[0].bytes->locate(0, extents));
+      EXPECT_EQ(read_extents(extents), text);
+    }
+  }
+}
+
 TEST_F(WenetList, ALineOfRawModeNeedsKeyAndWave) {
   EXPECT_THAT(refusal_of("{\"key\": \"a\"}\n"), AllOf(HasSubstr("line 1"), HasSubstr("'wav'")));
   EXPECT_THAT(refusal_of("{\"wav\": \"mono.wav\"}\n"), HasSubstr("'key' is missing"));
@@ -126,6 +158,46 @@ TEST_F(WenetList, OtherAudioIsShownWholeAndNotCut) {
               AllOf(HasSubstr("line 1"), HasSubstr("WAV")));
 }
 
+TEST_F(WenetList, WhatCannotBeCutIsOneRecordsDamage) {
+  write_file(folder_ / "a.flac", "fLaC....");
+  const auto opened = open(
+      "{\"key\": \"a\", \"wav\": \"mono.wav\", \"start\": 0, \"end\": 1}\n"
+      "{\"key\": \"b\", \"wav\": \"a.flac\", \"start\": 0, \"end\": 1}\n");
+  EXPECT_EQ(opened.table->damage(0), nullptr);
+  ASSERT_NE(opened.table->damage(1), nullptr);
+  EXPECT_THAT(opened.table->damage(1)->error.what(),
+              AllOf(HasSubstr("data.list line 2"), HasSubstr("a.flac"), HasSubstr("WAV")));
+}
+
+TEST_F(WenetList, AnUncutWaveThatIsCutShortIsDamaged) {
+  const std::filesystem::path shorter = folder_ / "short.wav";
+  std::filesystem::copy(folder_ / "mono.wav", shorter);
+  std::filesystem::resize_file(shorter, std::filesystem::file_size(shorter) - 100);
+  const std::string uncut = "{\"key\": \"a\", \"wav\": \"short.wav\"}\n";
+  const auto opened = open(uncut +
+                           "{\"key\": \"b\", \"wav\": \"short.wav\", \"start\": 0, \"end\": 1}\n"
+                           "{\"key\": \"c\", \"wav\": \"mono.wav\", \"start\": 77, \"end\": 78}\n");
+  ASSERT_NE(opened.table->damage(0), nullptr);
+  EXPECT_THAT(opened.table->damage(0)->error.what(),
+              AllOf(HasSubstr("line 1"), HasSubstr("short.wav"), HasSubstr("cut short")));
+  EXPECT_EQ(opened.table->damage(1), nullptr);
+  EXPECT_THAT(opened.warnings,
+              ElementsAre(AllOf(HasSubstr("line 3"), HasSubstr("'start' is behind the end")),
+                          AllOf(HasSubstr("short.wav"), HasSubstr("what is there is shown"))));
+}
+
+TEST_F(WenetList, AFirstLineMayBeLong) {
+  const std::string text(6000, 't');
+  const auto opened =
+      open("\n {\"key\": \"a\", \"wav\": \"mono.wav\", \"txt\": \"" + text + "\"}\n");
+  EXPECT_EQ(opened.table->fields()[0].extension, "wav");
+  const std::string refused = refusal_of(std::string(900'000, 'p') + "\n");
+  EXPECT_THAT(refused, AllOf(HasSubstr("line 1"), HasSubstr("900000 bytes")));
+  EXPECT_LT(refused.size(), 600U);
+  EXPECT_THAT(refusal_of("{\"key\": " + std::string(50'000, '[') + "\n"),
+              AllOf(HasSubstr("line 1"), HasSubstr("no JSON")));
+}
+
 TEST_F(WenetList, ADamagedWaveIsOneRecordsDamage) {
   write_file(folder_ / "bad.wav", "RIFF\4\0\0\0WAVEjunk"s);
   const auto opened = open(
@@ -145,6 +217,9 @@ TEST(WenetRecognised, ByItsFirstLine) {
   EXPECT_TRUE(looks("\r\nshards/a.tar\n"));
   EXPECT_TRUE(looks("http://host/a.tar.gz\n"));
   EXPECT_TRUE(looks("{\"key\": \"a\", \"wav\": \"b\"}\n"));
+  EXPECT_TRUE(
+      looks("\n{\"key\": \"a\", \"txt\": \"" + std::string(9000, 't') + "\", \"wav\": \"b\"}\n"));
+  EXPECT_FALSE(looks(std::string(5000, 'a') + ".tar\n"));
   EXPECT_FALSE(looks("utt a.tar\n"));
   EXPECT_FALSE(looks("{\"key\": \"a\"}\n"));
   EXPECT_FALSE(looks(""));

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -78,6 +79,15 @@ TEST_F(BlockCacheTest, DecodesOnce) {
   EXPECT_EQ(chunks.decodes(7), 1U);
   EXPECT_EQ(chunks.decodes(8), 1U);
   EXPECT_EQ(others.decodes(7), 1U);
+}
+
+TEST_F(BlockCacheTest, ASourceWhereAnotherHasBeenIsAnother) {
+  BlockCache cache(1 << 20, verified_);
+  std::optional<Chunks> chunks(std::in_place, 1000);
+  EXPECT_EQ(cache.get(*chunks, 7)->bytes.size(), 1000U);
+  chunks.emplace(10);
+  EXPECT_EQ(cache.get(*chunks, 7)->bytes.size(), 10U);
+  EXPECT_EQ(chunks->decodes(7), 1U);
 }
 
 // Eight threads ask for one chunk; whoever decodes it goes on only once all others wait for that,

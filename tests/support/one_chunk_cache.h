@@ -15,7 +15,7 @@ namespace npyfs::testing {
 class OneChunkCache : public ChunkCache {
  public:
   std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override {
-    if (block_ == nullptr || &chunks != chunks_ || chunk != chunk_) {
+    if (block_ == nullptr || chunks.serial() != serial_ || chunk != chunk_) {
       auto block = std::make_shared<Block>();
       block->bytes.resize(chunks.chunk_nbytes(chunk));
       NoContext context;
@@ -23,7 +23,7 @@ class OneChunkCache : public ChunkCache {
       largest_nbytes_ = std::max<std::uint64_t>(largest_nbytes_, block->bytes.size());
       ++decoded_;
       block_ = block;
-      chunks_ = &chunks;
+      serial_ = chunks.serial();
       chunk_ = chunk;
     }
     return block_;
@@ -37,7 +37,7 @@ class OneChunkCache : public ChunkCache {
     void mark_damaged(ByteRange, std::exception_ptr) override {}
   };
   std::shared_ptr<const Block> block_;
-  const ChunkSource* chunks_ = nullptr;
+  std::uint64_t serial_ = 0;
   std::uint64_t chunk_ = 0;
   std::uint64_t largest_nbytes_ = 0;
   std::uint64_t decoded_ = 0;
