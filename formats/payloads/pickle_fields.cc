@@ -205,6 +205,9 @@ class PickleColumn : public Column {
     MemoryBytes pickle(stored, "pickle");
     try {
       const PickleTree tree = parse_pickle(pickle);
+      if (form_of(tree) != samples_->form) {
+        throw Error(ErrorKind::kCorrupt, "the sample is of another form than it was");
+      }
       for (const auto& [name, ref] : parts_of(tree, samples_->form, pickle)) {
         if (name == part_) {
           build_item(tree, ref, pickle, dtype_, out);

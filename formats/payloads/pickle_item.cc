@@ -194,20 +194,60 @@ void put_number(const PickleTree& tree, PickleRef ref, const DType& dtype, std::
   std::memcpy(out, &bits, dtype.itemsize);
 }
 
+// The object is not what was described: its pickle has changed, or someone else's is read.
+Error changed(const PayloadBytes& pickle, const std::string& what) {
+  return pickle.fault(0, what + " than when the pickle was looked at first");
+}
+
+// Text that is no longer than `out`.
+void build_text(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle, const DType& dtype,
+                std::span<std::byte> out) {
+  const std::string text = tree.bytes_of(ref, pickle);
+  if (dtype.kind != 'U' || out.size() != dtype.itemsize || utf8_length(text) > out.size() / 4) {
+    throw changed(pickle, "a text is of another length");
+  }
+  write_utf32(text, out);
+}
+
+// Whether a list of `dtype` may hold it.
+bool fits_list(PickleKind kind, const DType& dtype) {
+  switch (kind) {
+    case PickleKind::kText:
+      return dtype.kind == 'U';
+    case PickleKind::kBool:
+      return dtype.kind == 'b' || dtype.kind == 'i' || dtype.kind == 'f';
+    case PickleKind::kInteger:
+      return dtype.kind == 'i' || dtype.kind == 'u' || dtype.kind == 'f';
+    case PickleKind::kLong:
+      return dtype.kind == 'u';
+    case PickleKind::kFloat:
+      return dtype.kind == 'f';
+    default:
+      return false;
+  }
+}
+
 void build_sequence(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle, const DType& dtype,
                     std::span<std::byte> out) {
   Sequence sequence(tree, pickle);
+  const bool text = dtype.kind == 'U';
   sequence.walk(ref, 0, [&](PickleRef leaf) {
-    if (out.size() < dtype.itemsize) {
-      throw pickle.fault(0, "a list is longer than it was when the pickle was looked at first");
+    if (!fits_list(tree[leaf].kind, dtype) || (!text && dtype.itemsize > sizeof(std::uint64_t))) {
+      throw changed(pickle, "a list holds other objects");
     }
-    if (dtype.kind == 'U') {
-      write_utf32(tree.bytes_of(leaf, pickle), out.first(dtype.itemsize));
+    if (out.size() < dtype.itemsize) {
+      throw changed(pickle, "a list is longer");
+    }
+    if (text) {
+      build_text(tree, leaf, pickle, dtype, out.first(dtype.itemsize));
     } else {
       put_number(tree, leaf, dtype, out.data());
     }
     out = out.subspan(dtype.itemsize);
   });
+  if (!out.empty()) {
+    throw changed(pickle, "a list is shorter");
+  }
 }
 
 // numpy's text, each element with room for more characters, little-endian.
@@ -227,10 +267,14 @@ void widen_text(std::span<const std::byte> in, const DType& from, std::span<std:
 void build_array(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle, const DType& dtype,
                  std::span<std::byte> out) {
   const PickleTree::Array& array = tree.array(ref);
+  if (array.dtype.kind == 'O') {
+    throw changed(pickle, "an array holds other objects");
+  }
   const std::string data = tree.bytes_of(array.data, pickle);
   const std::uint64_t elements = *element_count(array.shape);
-  const bool text = dtype.kind == 'U';
-  if (data.size() != elements * array.dtype.itemsize || out.size() != elements * dtype.itemsize ||
+  const bool text = dtype.kind == 'U' && array.dtype.kind == 'U';
+  if ((!text && array.dtype != dtype) || data.size() != elements * array.dtype.itemsize ||
+      out.size() != elements * dtype.itemsize ||
       (text ? dtype.itemsize < array.dtype.itemsize : dtype.itemsize != array.dtype.itemsize)) {
     throw pickle.fault(0, fmt::format("an array {} of {} has {} bytes; the pickle is damaged",
                                       shape_text(array.shape), array.dtype.text(), data.size()));
@@ -302,21 +346,24 @@ void build_item(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle, con
       build_array(tree, ref, pickle, dtype, out);
       return;
     case PickleKind::kText:
-      write_utf32(tree.bytes_of(ref, pickle), out);
+      build_text(tree, ref, pickle, dtype, out);
       return;
     case PickleKind::kBytes:
     case PickleKind::kEncoded: {
       const std::string bytes = tree.bytes_of(ref, pickle);
       if (bytes.size() != out.size()) {
-        throw pickle.fault(0,
-                           "bytes are not as many as they were when the pickle was looked at "
-                           "first");
+        throw changed(pickle, "bytes are more or fewer");
       }
       std::memcpy(out.data(), bytes.data(), bytes.size());
       return;
     }
-    default:
+    case PickleKind::kList:
+    case PickleKind::kTuple:
+    case PickleKind::kSet:
       build_sequence(tree, ref, pickle, dtype, out);
+      return;
+    default:
+      throw changed(pickle, "the object is of another kind");
   }
 }
 
