@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "formats/bytes/byte_range.h"
 #include "formats/bytes/utf8.h"
 #include "formats/damage_list.h"
 #include "formats/extents.h"
@@ -110,6 +111,18 @@ class PickleColumn : public Column {
   }
   bool same_rows(const PickleItem& item) const {
     return sources_.empty() || item.shape.empty() || rows_.back() == item.shape[0];
+  }
+
+  // Whether the items of text, all as wide as the longest, are still of a size that their pickles
+  // bear out.
+  bool bears(const PickleItem& item, std::uint64_t pickle_nbytes) {
+    if (item.dtype.kind != 'U') {
+      return true;
+    }
+    most_elements_ = std::max(most_elements_, element_count(item.shape).value_or(INT64_MAX));
+    most_pickle_nbytes_ = std::max(most_pickle_nbytes_, pickle_nbytes);
+    const auto nbytes = checked_mul(most_elements_, std::max(dtype_.itemsize, item.dtype.itemsize));
+    return nbytes && *nbytes <= most_item_nbytes(most_pickle_nbytes_);
   }
 
   // Only what it takes.
@@ -236,6 +249,8 @@ class PickleColumn : public Column {
   bool has_nothing_ = false;
   DType dtype_;
   Shape trailing_;
+  std::uint64_t most_elements_ = 0;  // of text
+  std::uint64_t most_pickle_nbytes_ = 0;
   std::vector<PickleSource> sources_;
   std::vector<std::uint64_t> rows_;    // or the bytes of a text
   std::vector<std::uint64_t> places_;  // in the pickle, or a value
@@ -271,6 +286,7 @@ class SampleReader {
  private:
   struct Found {
     Form form = Form::kWhole;
+    std::uint64_t nbytes = 0;  // of the pickle
     std::vector<std::pair<std::string, PickleItem>> items;
     std::vector<std::pair<std::string, std::string>> odd;  // parts that are no items, and why
   };
@@ -318,6 +334,7 @@ class SampleReader {
     }
     Found found;
     found.form = form_of(tree);
+    found.nbytes = pickle.nbytes();
     for (const auto& [name, ref] : parts_of(tree, found.form, pickle)) {
       try {
         found.items.emplace_back(name, describe_pickle(tree, ref, pickle));
@@ -340,6 +357,12 @@ class SampleReader {
       if (part.odd.empty() && !part.column->takes(item)) {
         part.odd = fmt::format("{} has {} {}, unlike those before", record_name(table_, record),
                                item.dtype.text(), shape_text(item.shape));
+      }
+      if (part.odd.empty() && !part.column->bears(item, found.nbytes)) {
+        part.odd = fmt::format(
+            "{} has {} {}; with all texts as wide as the longest that is more "
+            "than its bytes can ask for",
+            record_name(table_, record), item.dtype.text(), shape_text(item.shape));
       }
       if (!part.odd.empty()) {
         continue;

@@ -495,6 +495,27 @@ TEST(Pickles, APartOfSeveralKindsIsLeftOut) {
       << laid.warnings[0];
 }
 
+// One sample's many texts, another's long one: neither is large, all as wide as the longest is.
+TEST(Pickles, TextsThatWidenOneAnotherAreLeftOut) {
+  const auto texts = [](int count, std::uint32_t length) {
+    std::string list = "](";
+    for (int i = 0; i < count; ++i) {
+      list +=
+          "X" + std::string(reinterpret_cast<const char*>(&length), 4) + std::string(length, 'a');
+    }
+    return "X\x01" + std::string(3, '\0') + "t" + list + "e";
+  };
+  FakeField field =
+      bytes_field("x", {dict_sample(1, texts(5000, 1)), dict_sample(2, texts(1, 50000))});
+  field.extension = "pkl";
+  const Laid laid = lay(make_table(field));
+  EXPECT_EQ(laid.arrays.count("t"), 0U);
+  EXPECT_EQ(read_array(*laid.arrays.at("label")), testing::packed<std::int64_t>({1, 2}));
+  ASSERT_EQ(laid.warnings.size(), 1U);
+  EXPECT_NE(laid.warnings[0].find("t is left out: record 1"), std::string::npos)
+      << laid.warnings[0];
+}
+
 TEST(Pickles, SamplesOfSeveralFormsStayBytes) {
   FakeField field = bytes_field("x", {dict_sample(1), "\x80\x03K\x01."});
   field.extension = "pkl";

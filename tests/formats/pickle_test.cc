@@ -214,6 +214,27 @@ TEST(BuildItem, OfAnotherPickleIsRefused) {
   expect_changed(texts, "N.");
 }
 
+// A text of 64 KiB in a memo, ten thousand times in a list; and one that widens ten thousand
+// others.
+TEST(DescribePickle, TextsThatTheMemoRepeatsAreBounded) {
+  const std::string longest = "X" + int32(65536) + std::string(65536, 'a') + "q\x01"s;
+  for (const std::string& more : {"h\x01"s, "X\x01\x00\x00\x00z"s}) {
+    std::string pickle = "](" + longest;
+    for (int i = 0; i < 10000; ++i) {
+      pickle += more;
+    }
+    pickle += "e.";
+    MemoryBytes payload(bytes_of(pickle), "p");
+    const PickleTree tree = parse_pickle(payload);
+    try {
+      describe_pickle(tree, tree.root(), payload);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUnsupported) << error.what();
+    }
+  }
+}
+
 TEST(ReadAttrs, ReadsWhatIsWritten) {
   const std::string text =
       "{\n  \"a\": [\n    1,\n    -2.5,\n    null,\n    true\n  ],\n  \"b\": {\n    \"c\": "
