@@ -74,6 +74,9 @@ class AudioColumn : public InspectedColumn {
     }
     Sound sound;
     sound.is_wave = is_wav(head) && read_wave(payload, sound);
+    if (!sound.is_wave || wav_needs_decoding(sound.sample, sound.big_endian)) {
+      require_readable(payload);
+    }
     if (!sound.is_wave) {
       const SoundInfo info = read_sound_info(payload);
       sound.frames = info.frames;
@@ -108,6 +111,7 @@ class AudioColumn : public InspectedColumn {
       if (error.kind() != ErrorKind::kUnsupported) {
         throw;
       }
+      require_readable(payload);
       require_decodable(payload, error);
       require_whole(payload);
       return false;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +30,10 @@ enum class PayloadKind {
 
 // As many first bytes of a payload as its kind and extension are found by.
 inline constexpr std::size_t kMagicNbytes = 16;
+
+// Payloads that are decoded whole have at most this many stored bytes; more is damage of the
+// record. A shard's members may be decoded from much less themselves.
+inline constexpr std::uint64_t kMostStoredNbytes = std::uint64_t{1} << 30;
 
 // The kind of the payload of `record`: by the field's extension, else by the payload's first bytes.
 // Bytes alone never tell a pickle, a number or text.

@@ -15,6 +15,7 @@
 #include "formats/arrays/layout.h"
 #include "formats/arrays/pickled_table.h"
 #include "formats/bytes/npy_header.h"
+#include "formats/bytes/zero_source.h"
 #include "formats/payloads/payload.h"
 #include "tests/support/fake_table.h"
 #include "tests/support/read_plan.h"
@@ -393,6 +394,55 @@ TEST(Text, OfNothingIsOneCharacterWide) {
   field.items[1].bytes = "";
   const Laid laid = lay(make_table(field));
   EXPECT_EQ(laid.arrays.at("t")->dtype().text(), "|u1");  // nobody has told what it is
+}
+
+TEST(Text, IsCountedAcrossTheEndsOfParts) {
+  for (const std::size_t shift : {0, 1, 2, 3}) {
+    std::string text(shift, 'a');
+    for (int i = 0; i < 500000; ++i) {
+      text += "\xe4\xb8\x96";
+    }
+    FakeField field = bytes_field("t", {text});
+    field.extension = "txt";
+    const Laid laid = lay(make_table(field));
+    EXPECT_EQ(laid.arrays.at("t")->dtype().text(), "<U" + std::to_string(500000 + shift));
+  }
+}
+
+// One record: a head, and zeroes behind it, as a member of a compressed shard may have for nothing.
+struct Swollen : ByteColumn {
+  Swollen(const std::string& head, std::uint64_t zeroes_nbytes)
+      : source("head", head), zeroes(zeroes_nbytes) {}
+  std::uint64_t size() const override { return 1; }
+  bool locate(std::uint64_t /*record*/, std::vector<Extent>& out) const override {
+    out = {{&source, 0, source.nbytes()}, {&zero_source(), 0, zeroes}};
+    return true;
+  }
+  testing::FakeSource source;
+  std::uint64_t zeroes;
+};
+
+TEST(Damage, APayloadThatNoMemoryHoldsIsRefused) {
+  const TablePtr table = make_table(bytes_field("x", {"any"}));
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 50;
+  const auto text = std::make_shared<Swollen>("a", kHuge);
+  EXPECT_THROW(make_text_column(text, *table), Error);
+  const auto is_damaged = [](const Column& column) {
+    Item item;
+    column.inspect(0, item);
+    return item.damage != nullptr;
+  };
+  const std::string png = read_file(data_folder("images") / "rgb.png");
+  const std::string flac = read_file(data_folder("audio") / "s16.flac");
+  const std::string wav = read_file(data_folder("audio") / "rifx.wav");
+  for (const std::uint64_t zeroes : {std::uint64_t{0}, kHuge}) {
+    const auto swollen = [&](const std::string& head) {
+      return std::make_shared<Swollen>(head, zeroes);
+    };
+    EXPECT_EQ(is_damaged(*make_image_column(swollen(png), *table, std::nullopt, true)), zeroes > 0);
+    EXPECT_EQ(is_damaged(*make_audio_column(swollen(flac), *table, true)), zeroes > 0);
+    EXPECT_EQ(is_damaged(*make_audio_column(swollen(wav), *table, true)), zeroes > 0);
+  }
 }
 
 // ---- pickles
