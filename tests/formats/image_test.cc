@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/bytes/crc.h"
 #include "formats/bytes/error.h"
 
 namespace npyfs {
@@ -72,6 +73,43 @@ TEST(DecodeImage, AnImageUnlikeItsHeaderIsRefused) {
       EXPECT_TRUE(is_refused(high, image)) << name;
     }
   }
+}
+
+TEST(ParsePng, AFlippedBitOfItsHeaderIsDamage) {
+  const std::string image = read_image("rgb.png");
+  for (std::size_t bit = 8 * 8; bit < 8 * 33; ++bit) {
+    std::string flipped = image;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    try {
+      parse(flipped);
+      ADD_FAILURE() << "bit " << bit;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kCorrupt) << error.what();
+    }
+  }
+}
+
+// A header with its checksum, and `nbytes` behind it.
+std::string png_of(std::uint32_t width, std::uint32_t height, char bits, char color,
+                   std::size_t nbytes) {
+  const auto big_endian = [](std::uint32_t value) {
+    value = __builtin_bswap32(value);
+    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  std::string chunk = "IHDR" + big_endian(width) + big_endian(height);
+  chunk += bits;
+  chunk += color;
+  chunk += std::string(3, '\0');
+  return "\x89PNG\r\n\x1a\n" + big_endian(13) + chunk +
+         big_endian(crc32(std::as_bytes(std::span(chunk)))) + std::string(nbytes, '\0');
+}
+
+TEST(ParsePng, AFlatPictureMayBeSmall) {
+  // One bit a pixel, deflated to 1/1032, becomes three bytes.
+  constexpr std::size_t kStored = std::size_t{20000} * 16000 / 8 / 1000;
+  EXPECT_EQ(parse(png_of(20000, 16000, 1, 3, kStored)).nbytes(), 960000000U);
+  EXPECT_THROW(parse(png_of(20000, 16000, 1, 3, kStored / 4)), Error);
+  EXPECT_THROW(parse(png_of(20000, 20000, 1, 3, 4 * kStored)), Error);  // beyond 1 GiB
 }
 
 }  // namespace
