@@ -133,17 +133,23 @@ class FieldLayout {
 
   // What the first non-empty record holds decides, or the user.
   void decode_payload() {
-    const auto first = first_payload(field_);
-    if (!first) {
-      return;
-    }
     const std::string* decode = chosen(choices_.decode, name_);
     const auto wanted = decode != nullptr ? payload_kind_of(*decode) : std::nullopt;
+    const auto first = first_payload(field_);
+    if (!first) {
+      // Empty text is text.
+      if (wanted.value_or(payload_kind_of(field_.extension).value_or(PayloadKind::kRaw)) ==
+              PayloadKind::kText &&
+          table_->size() > 0) {
+        column_ = make_text_column(field_.bytes, *table_);
+      }
+      return;
+    }
     const bool named = wanted || !field_.extension.empty();
     try {
       switch (wanted.value_or(find_payload_kind(field_, *first))) {
         case PayloadKind::kNpy:
-          column_ = make_npy_column(field_.bytes, *table_);
+          column_ = make_npy_column(field_.bytes, *table_, named);
           break;
         case PayloadKind::kImage:
           column_ = make_image_column(field_.bytes, *table_, choices_.image, named);

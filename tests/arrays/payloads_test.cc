@@ -391,9 +391,75 @@ TEST(Text, IsAsWideAsTheLongest) {
 TEST(Text, OfNothingIsOneCharacterWide) {
   FakeField field = bytes_field("t", {"", ""});
   field.extension = "txt";
-  field.items[1].bytes = "";
+  field.items[1].present = false;
   const Laid laid = lay(make_table(field));
-  EXPECT_EQ(laid.arrays.at("t")->dtype().text(), "|u1");  // nobody has told what it is
+  EXPECT_EQ(laid.arrays.at("t")->dtype().text(), "<U1");
+  EXPECT_EQ(laid.arrays.at("t")->shape(), Shape{2});
+  EXPECT_EQ(read_array(*laid.arrays.at("t")), std::string(8, '\0'));
+  EXPECT_EQ(lay(make_table(bytes_field("t", {"", ""}))).arrays.at("t")->dtype().text(), "|u1");
+}
+
+// ---- .npy
+
+std::string npy(const char* dtype, const Shape& shape, const std::string& data) {
+  return print_npy_header(DType::simple(dtype), shape, false) + data;
+}
+
+// Three records, of which `bad`, wherever it stands, is damaged alone.
+void expect_damaged_alone(const std::string& bad) {
+  const std::string good = npy("<i2", {2}, "abcd");
+  for (std::size_t at = 0; at < 3; ++at) {
+    Strings records(3, good);
+    records[at] = bad;
+    FakeField field = bytes_field("x", records);
+    field.extension = "npy";
+    const Laid laid = lay(make_table(field));
+    const Array& x = *laid.arrays.at("x");
+    EXPECT_EQ(x.dtype().text(), "<i2") << bad.substr(60, 20);
+    ASSERT_EQ(x.shape(), (Shape{3, 2}));
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (i == at) {
+        EXPECT_THROW(read_array(x, {4 * i, 4 * i + 4}), Error);
+      } else {
+        EXPECT_EQ(read_array(x, {4 * i, 4 * i + 4}), "abcd");
+      }
+    }
+    ASSERT_EQ(laid.warnings.size(), 1U);
+    EXPECT_NE(laid.warnings[0].find("damaged"), std::string::npos) << laid.warnings[0];
+  }
+}
+
+TEST(Npy, AHeaderThatItsRecordBeliesSpeaksForNobody) {
+  expect_damaged_alone(npy("<i8", {2}, "abcd"));
+  expect_damaged_alone(npy("<i2", {2, 7}, "abcd"));
+  expect_damaged_alone(npy("<i2", {3}, "abcd"));
+}
+
+TEST(Npy, OneWithoutItsMagicIsDamagedAlone) {
+  std::string bad = npy("<i2", {2}, "abcd");
+  bad[2] = 'M';
+  expect_damaged_alone(bad);
+}
+
+TEST(Npy, OneOfAnotherKindLeavesBytes) {
+  const std::string png = read_file(data_folder("images") / "rgb.png");
+  const std::string good = npy("<i2", {2}, "abcd");
+  for (const Strings& records : {Strings{good, png}, Strings{png, png}, Strings{"what?", "no"}}) {
+    FakeField field = bytes_field("x", records);
+    field.extension = "npy";
+    const Laid laid = lay(make_table(field));
+    EXPECT_TRUE(read_array(*laid.arrays.at("x")) == records[0] + records[1]);
+    EXPECT_EQ(laid.warnings.size(), 1U);
+  }
+}
+
+TEST(Npy, AnEmptyOneIsMissing) {
+  const std::string good = npy("<i2", {2}, "abcd");
+  FakeField field = bytes_field("x", {good, "", good});
+  field.extension = "npy";
+  const Laid laid = lay(make_table(field));
+  EXPECT_EQ(read_array(*laid.arrays.at("x")), "abcdabcd");
+  EXPECT_EQ(read_array(*laid.arrays.at("x_offsets")), testing::packed<std::int64_t>({0, 2, 2, 4}));
 }
 
 TEST(Text, IsCountedAcrossTheEndsOfParts) {
