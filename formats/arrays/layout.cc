@@ -53,6 +53,10 @@ class FieldLayout {
       found_ = survey(*column_, *table_);
     }
     result_.rate_hz = column_->rate_hz();
+    if (const std::string clash = column_->rate_clash(); !clash.empty()) {
+      warn_(fmt::format("{}: the samples of {} are of several rates and none is resampled: {}",
+                        first_source(*table_), name_, clash));
+    }
     warn_of_absent();
     warn_of_damaged();
     describe_nothing();
