@@ -968,8 +968,10 @@ PickleRef PickleReader::make_array(PickleKind kind, PickleRef dtype, PickleRef s
   }
   const auto type = finish_dtype(dtypes_[node(dtype).number]);
   if (!type) {
-    return add_unknown(
-        fmt::format("an array of dtype {}", printable(dtypes_[node(dtype).number].code)));
+    // No code is needed for it; only this array is nothing that can be shown.
+    return add_text(PickleKind::kUnknown,
+                    fmt::format("an array of dtype {}, which is no plain type",
+                                printable(dtypes_[node(dtype).number].code)));
   }
   const auto dimensions = shape_of(shape);
   if (!dimensions) {

@@ -403,6 +403,9 @@ class SampleReader {
   }
 
   void add_damage(std::uint64_t record, const Error& why) {
+    if (samples_->found.empty()) {
+      first_damage_ = fmt::format("{} ({})", why.what(), record_name(table_, record));
+    }
     samples_->found.add(record, [&] {
       return Damage{Error(ErrorKind::kCorrupt,
                           fmt::format("{} ({})", why.what(), record_name(table_, record))),
@@ -466,6 +469,12 @@ class SampleReader {
                           part.odd));
       }
     }
+    if (parts_.empty() && !samples_->found.empty()) {
+      const std::uint64_t more = samples_->found.size() - 1;
+      warn_(fmt::format("{}: {} is shown as stored bytes, as no sample can be read: {}{}",
+                        source_name(), field_.name, first_damage_,
+                        more > 0 ? fmt::format(" (and {} more damaged records)", more) : ""));
+    }
     return fields.empty() ? std::nullopt : std::optional(std::move(fields));
   }
 
@@ -475,6 +484,7 @@ class SampleReader {
   std::shared_ptr<Samples> samples_ = std::make_shared<Samples>();
   std::vector<Part> parts_;
   std::map<std::string, std::size_t> places_;
+  std::string first_damage_;
   bool seen_ = false;
   std::uint64_t items_ = 0;
   std::uint64_t slots_ = 0;  // of all columns

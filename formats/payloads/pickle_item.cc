@@ -350,6 +350,8 @@ PickleItem describe_object(const PickleTree& tree, PickleRef ref, PayloadBytes& 
       return describe_sequence(tree, ref, pickle);
     case PickleKind::kDict:
       throw unsupported("a dict within a sample");
+    case PickleKind::kUnknown:
+      throw unsupported(node.nbytes > 0 ? tree.text(ref) : "an object that only code can make");
     default:
       throw unsupported("an object that only code can make");
   }

@@ -187,6 +187,18 @@ TEST(Audio, FilesOfSeveralKindsAreOneArray) {
   EXPECT_NE(laid.warnings[0].find("record 2"), std::string::npos) << laid.warnings[0];
 }
 
+TEST(Audio, OfSeveralRatesIsSaidToBe) {
+  std::string slow = read_file(data_folder("audio") / "rifx.wav");
+  const std::string fast = slow;
+  slow[26] = static_cast<char>(slow[26] ^ 1);  // of the rate, big-endian
+  FakeField field = bytes_field("x", {fast, fast, slow, slow});
+  field.extension = "wav";
+  const Laid laid = lay(make_table(field));
+  EXPECT_FALSE(laid.rate_hz);
+  ASSERT_EQ(laid.warnings.size(), 1U);
+  EXPECT_NE(laid.warnings[0].find("record 2 has"), std::string::npos) << laid.warnings[0];
+}
+
 TEST(Audio, PlainSamplesAreMapped) {
   for (const std::string name : {"s16-mono.wav", "u8-odd.wav", "f64.wav", "list-before.wav"}) {
     const Laid laid = lay(one_payload(read_file(data_folder("wav") / name), "wav"));
@@ -609,6 +621,36 @@ TEST(Pickles, APartOfSeveralKindsIsLeftOut) {
   ASSERT_EQ(laid.warnings.size(), 1U);
   EXPECT_NE(laid.warnings[0].find("e is left out: record 1"), std::string::npos)
       << laid.warnings[0];
+}
+
+// {"label": 1, "s": np.zeros(0, [("a", "<i4")]), ...}: the dtype and its state, as numpy has them.
+TEST(Pickles, APartOfAStructuredTypeIsLeftOutAlone) {
+  const std::string refused = read_file(data_folder("pickles") / "refused" / "structured.pkl");
+  ASSERT_EQ(refused.substr(0, 2), "\x80\x04");
+  ASSERT_EQ(refused[2], '\x95');  // a frame, which need not be there
+  const std::string array = refused.substr(11, refused.size() - 12);
+  const std::string part = "X\x01" + std::string(3, '\0') + "s" + array;
+  FakeField field = bytes_field("x", {dict_sample(1, part), dict_sample(2, part)});
+  field.extension = "pkl";
+  const Laid laid = lay(make_table(field));
+  EXPECT_EQ(laid.arrays.size(), 1U);
+  ASSERT_TRUE(laid.arrays.count("label")) << laid.warnings[0];
+  EXPECT_EQ(read_array(*laid.arrays.at("label")), testing::packed<std::int64_t>({1, 2}));
+  ASSERT_EQ(laid.warnings.size(), 1U);
+  EXPECT_NE(laid.warnings[0].find("s is left out: record 0 has an array of dtype"),
+            std::string::npos)
+      << laid.warnings[0];
+}
+
+TEST(Pickles, ThatAreAllDamagedAreSaidToBe) {
+  const std::string cut = dict_sample(1).substr(0, 9);
+  FakeField field = bytes_field("x", {cut, cut, cut});
+  field.extension = "pkl";
+  const Laid laid = lay(make_table(field));
+  EXPECT_TRUE(laid.arrays.count("x"));
+  ASSERT_EQ(laid.warnings.size(), 1U);
+  EXPECT_NE(laid.warnings[0].find("record 0"), std::string::npos) << laid.warnings[0];
+  EXPECT_NE(laid.warnings[0].find("2 more"), std::string::npos) << laid.warnings[0];
 }
 
 // One sample's many texts, another's long one: neither is large, all as wide as the longest is.
