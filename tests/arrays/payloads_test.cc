@@ -642,6 +642,31 @@ TEST(Pickles, APartOfAStructuredTypeIsLeftOutAlone) {
       << laid.warnings[0];
 }
 
+TEST(Pickles, APartWhoseNameIsTakenIsRefusedUntilItIsRenamed) {
+  FakeRecords records;
+  FakeField samples = bytes_field("x", {"\x80\x03K\x07K\x01\x86."});  // (7, 1)
+  samples.extension = "pyd";
+  FakeField labels = bytes_field("y", {"5"});
+  labels.extension = "cls";
+  records.fields = {samples, labels};
+  try {
+    lay(make_table(records));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("both field y and the part y of the pickles in x (.pyd)"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("--name pyd_y=OTHER"), std::string::npos) << text;
+  }
+  FieldChoices choices;
+  choices.rename["pyd_y"] = "other";  // whoever names the files does so
+  const Laid laid = lay(make_table(records), choices);
+  EXPECT_EQ(read_array(*laid.arrays.at("x")), testing::packed<std::int64_t>({7}));
+  EXPECT_EQ(read_array(*laid.arrays.at("y")), testing::packed<std::int64_t>({5}));
+  EXPECT_EQ(read_array(*laid.arrays.at("pyd_y")), testing::packed<std::int64_t>({1}));
+}
+
 TEST(Pickles, ThatAreAllDamagedAreSaidToBe) {
   const std::string cut = dict_sample(1).substr(0, 9);
   FakeField field = bytes_field("x", {cut, cut, cut});
