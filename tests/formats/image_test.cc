@@ -75,6 +75,20 @@ TEST(DecodeImage, AnImageUnlikeItsHeaderIsRefused) {
   }
 }
 
+// By hand: the pixels of the result lie at -1/4, 1/4, 3/4 and 5/4 of the source's.
+TEST(FitImage, IsBilinearBetweenTheCentresOfPixels) {
+  const ImageInfo info{ImageCodec::kPng, 1, 2, 2};
+  const std::uint8_t pixels[] = {0, 100, 200, 40};
+  std::vector<std::uint8_t> out(16);
+  fit_image(info, std::as_bytes(std::span(pixels)), {4, 4, std::nullopt},
+            std::as_writable_bytes(std::span(out)));
+  const std::vector<std::uint8_t> expected = {0,   25,  75, 100,  //
+                                              50,  59,  76, 85,   //
+                                              150, 126, 79, 55,   //
+                                              200, 160, 80, 40};
+  EXPECT_EQ(out, expected);
+}
+
 TEST(ParsePng, AFlippedBitOfItsHeaderIsDamage) {
   const std::string image = read_image("rgb.png");
   for (std::size_t bit = 8 * 8; bit < 8 * 33; ++bit) {
