@@ -260,10 +260,14 @@ TEST(Damage, FlippedBytesNeverCrash) {
           // Header damage may make it large, which its bytes then do not bear out.
           const std::string data =
               read_array(array, {0, std::min<std::uint64_t>(array.nbytes(), 1 << 20)});
-          // Pixels of a png and frames of a flac have checksums.
-          if ((path.extension() == ".png" || path.extension() == ".flac") && at > 64 &&
-              data.size() == expected.size()) {
-            EXPECT_TRUE(data == expected) << path << " byte " << at;
+          // All of a png that matters has checksums, of a flac all but its first block.
+          if (path.extension() == ".png" || (path.extension() == ".flac" && at > 64)) {
+            // A header that cannot be believed leaves nothing to read; a stream without a length
+            // ends where its frames do.
+            const bool may_be_short = path.filename() == "stream.flac";
+            EXPECT_TRUE(data.empty() || (may_be_short && data.size() != expected.size()) ||
+                        data == expected)
+                << path << " byte " << at;
           }
         } catch (const Error& error) {
           EXPECT_TRUE(error.to_errno() == EIO) << error.what();
