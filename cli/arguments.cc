@@ -210,6 +210,12 @@ ImageSize parse_image_size(std::string_view option, std::string_view text) {
   if (!sized || (channels != 1 && channels != 3 && channels != 4)) {
     refuse(option, text, "a height and a width, such as 224x224, and perhaps x1, x3 or x4");
   }
+  // As of images that are not resized; without channels they may have four.
+  constexpr std::uint64_t kMostNbytes = std::uint64_t{1} << 30;
+  const std::uint64_t most_channels = numbers.size() == 3 ? channels : 4;
+  if (std::uint64_t{numbers[0]} * numbers[1] * most_channels > kMostNbytes) {
+    refuse(option, text, "images of at most 1 GiB");
+  }
   ImageSize size{numbers[0], numbers[1], std::nullopt};
   if (numbers.size() == 3) {
     size.channels = static_cast<std::uint8_t>(channels);

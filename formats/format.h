@@ -110,6 +110,8 @@ class Column {
   }
   // Frames per second of audio, where all items that are undamaged agree.
   virtual std::optional<std::uint32_t> rate_hz() const { return std::nullopt; }
+  // The first two records of audio that do not agree, for a message; empty where all do.
+  virtual std::string rate_clash() const { return {}; }
 };
 
 enum class KeyKind { kNone, kInteger, kText };

@@ -53,6 +53,10 @@ class FieldLayout {
       found_ = survey(*column_, *table_);
     }
     result_.rate_hz = column_->rate_hz();
+    if (const std::string clash = column_->rate_clash(); !clash.empty()) {
+      warn_(fmt::format("{}: the samples of {} are of several rates and none is resampled: {}",
+                        first_source(*table_), name_, clash));
+    }
     warn_of_absent();
     warn_of_damaged();
     describe_nothing();
@@ -133,17 +137,23 @@ class FieldLayout {
 
   // What the first non-empty record holds decides, or the user.
   void decode_payload() {
-    const auto first = first_payload(field_);
-    if (!first) {
-      return;
-    }
     const std::string* decode = chosen(choices_.decode, name_);
     const auto wanted = decode != nullptr ? payload_kind_of(*decode) : std::nullopt;
+    const auto first = first_payload(field_);
+    if (!first) {
+      // Empty text is text.
+      if (wanted.value_or(payload_kind_of(field_.extension).value_or(PayloadKind::kRaw)) ==
+              PayloadKind::kText &&
+          table_->size() > 0) {
+        column_ = make_text_column(field_.bytes, *table_);
+      }
+      return;
+    }
     const bool named = wanted || !field_.extension.empty();
     try {
       switch (wanted.value_or(find_payload_kind(field_, *first))) {
         case PayloadKind::kNpy:
-          column_ = make_npy_column(field_.bytes, *table_);
+          column_ = make_npy_column(field_.bytes, *table_, named);
           break;
         case PayloadKind::kImage:
           column_ = make_image_column(field_.bytes, *table_, choices_.image, named);

@@ -2,6 +2,9 @@
 
 #include "formats/arrays/pickled_table.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -52,6 +55,40 @@ bool wants_pickle(const Field& field, const std::string& name, const FieldChoice
   return first && is_pickled(field, *first);
 }
 
+// Parts of the pickles in `field` whose names are taken go by that of the field before theirs: so
+// they are called in --name, which must rename them.
+void resolve_clashes(const Field& field, const RecordTable& table, const FieldChoices& choices,
+                     const std::vector<Field>& before, std::vector<Field>& made) {
+  const auto is_taken = [&](const std::string& name) {
+    const auto has = [&](const std::vector<Field>& fields) {
+      return std::any_of(fields.begin(), fields.end(),
+                         [&](const Field& other) { return other.name == name; });
+    };
+    const bool is_keys = name == "keys" && table.key_kind() != KeyKind::kNone;
+    return is_keys || (name != field.name && (has(table.fields()) || has(before)));
+  };
+  for (Field& part : made) {
+    if (!is_taken(part.name)) {
+      continue;
+    }
+    const std::string alias =
+        (field.extension.empty() ? field.name : field.extension) + "_" + part.name;
+    if (choices.rename.count(alias) == 0) {
+      throw Error(
+          ErrorKind::kUnsupported,
+          fmt::format(
+              "{0}.npy would be both {1} and the part {0} of the pickles in {2}{3}; "
+              "--name {4}=OTHER renames the part",
+              printable(part.name),
+              part.name == "keys" ? "the keys of the records" : "field " + printable(part.name),
+              printable(field.name),
+              field.extension.empty() ? "" : " (." + printable(field.extension) + ")",
+              printable(alias)));
+    }
+    part.name = alias;
+  }
+}
+
 }  // namespace
 
 TablePtr unpack_pickles(TablePtr table, const FieldChoices& choices, const std::string& array,
@@ -63,6 +100,9 @@ TablePtr unpack_pickles(TablePtr table, const FieldChoices& choices, const std::
     auto made =
         wants_pickle(field, name, choices) ? make_pickle_fields(field, *table, warn) : std::nullopt;
     any = any || made;
+    if (made && array.empty()) {
+      resolve_clashes(field, *table, choices, fields, *made);
+    }
     if (made) {
       std::move(made->begin(), made->end(), std::back_inserter(fields));
     } else {

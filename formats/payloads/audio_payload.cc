@@ -34,12 +34,20 @@ class AudioColumn : public InspectedColumn {
   AudioColumn(std::shared_ptr<const ByteColumn> bytes, bool named)
       : InspectedColumn(std::move(bytes)), named_(named), sounds_(size()) {}
 
-  void look(const RecordTable& table) { look_at_all(table, kWindowNbytes, named_); }
+  void look(const RecordTable& table) {
+    look_at_all(table, kWindowNbytes, named_);
+    if (odd_rate_) {
+      rate_clash_ = fmt::format("{} has {} Hz, {} has {} Hz", record_name(table, odd_rate_->record),
+                                odd_rate_->rate_hz, record_name(table, first_rate_->record),
+                                first_rate_->rate_hz);
+    }
+  }
 
   bool time_series() const override { return true; }
   std::optional<std::uint32_t> rate_hz() const override {
-    return rates_differ_ ? std::nullopt : rate_hz_;
+    return first_rate_ && !odd_rate_ ? std::optional(first_rate_->rate_hz) : std::nullopt;
   }
+  std::string rate_clash() const override { return rate_clash_; }
 
   bool decoded(std::uint64_t record) const override {
     const Sound& sound = sounds_[record];
@@ -74,6 +82,9 @@ class AudioColumn : public InspectedColumn {
     }
     Sound sound;
     sound.is_wave = is_wav(head) && read_wave(payload, sound);
+    if (!sound.is_wave || wav_needs_decoding(sound.sample, sound.big_endian)) {
+      require_readable(payload);
+    }
     if (!sound.is_wave) {
       const SoundInfo info = read_sound_info(payload);
       sound.frames = info.frames;
@@ -82,8 +93,11 @@ class AudioColumn : public InspectedColumn {
       sound.wide = info.wide;
     }
     sounds_[record] = sound;
-    rates_differ_ = rates_differ_ || (rate_hz_ && *rate_hz_ != sound.rate_hz);
-    rate_hz_ = rate_hz_.value_or(sound.rate_hz);
+    if (!first_rate_) {
+      first_rate_ = {record, sound.rate_hz};
+    } else if (!odd_rate_ && sound.rate_hz != first_rate_->rate_hz) {
+      odd_rate_ = {record, sound.rate_hz};
+    }
   }
 
   bool alike(std::uint64_t a, std::uint64_t b) const override {
@@ -108,6 +122,7 @@ class AudioColumn : public InspectedColumn {
       if (error.kind() != ErrorKind::kUnsupported) {
         throw;
       }
+      require_readable(payload);
       require_decodable(payload, error);
       require_whole(payload);
       return false;
@@ -173,8 +188,13 @@ class AudioColumn : public InspectedColumn {
 
   bool named_;
   std::vector<Sound> sounds_;
-  std::optional<std::uint32_t> rate_hz_;
-  bool rates_differ_ = false;
+  struct Rate {
+    std::uint64_t record;
+    std::uint32_t rate_hz;
+  };
+  std::optional<Rate> first_rate_;
+  std::optional<Rate> odd_rate_;
+  std::string rate_clash_;
 };
 
 }  // namespace

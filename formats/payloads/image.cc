@@ -11,6 +11,7 @@
 #include <cmath>
 #include <vector>
 
+#include "formats/bytes/crc.h"
 #include "formats/payloads/image_codecs.h"
 
 namespace npyfs {
@@ -18,8 +19,9 @@ namespace npyfs {
 namespace {
 
 // What a flat image can be compressed to, with room: a jpeg spends at least one bit on a block of
-// 64 pixels, deflate a byte on 1032.
+// 64 pixels; deflate a byte on 1032, and a byte of a png may be 8 pixels of a palette, 24 bytes.
 constexpr std::uint64_t kMostNbytesPerByte = 2048;
+constexpr std::uint64_t kMostPngNbytesPerByte = 32768;
 constexpr std::uint64_t kAlwaysAllowedNbytes = std::uint64_t{64} << 20;
 // An image is decoded whole.
 constexpr std::uint64_t kMostNbytes = std::uint64_t{1} << 30;
@@ -91,9 +93,17 @@ ImageInfo parse_jpeg(PayloadBytes& payload) {
 }
 
 ImageInfo parse_png(PayloadBytes& payload) {
-  const auto head = payload.at(8, 4 + 4 + 13);
+  const auto head = payload.at(8, 4 + 4 + 13 + 4);
   if (be32(head.data()) != 13 || as_text(head).substr(4, 4) != "IHDR") {
     throw payload.fault(8, "the first chunk is not IHDR of 13 bytes; the png is damaged");
+  }
+  // A flipped bit of the size would be said of all images.
+  const std::uint32_t stored = be32(&head[21]);
+  const std::uint32_t found = crc32(head.subspan(4, 4 + 13));
+  if (found != stored) {
+    throw payload.fault(29, fmt::format("the checksum of IHDR is {:#010x}, expected {:#010x}; the "
+                                        "png is damaged",
+                                        stored, found));
   }
   ImageInfo info{ImageCodec::kPng, 0, be32(&head[12]), be32(&head[8])};
   const auto color = static_cast<unsigned>(head[17]);
@@ -159,9 +169,10 @@ void require_plausible(const ImageInfo& info, PayloadBytes& payload) {
                                        "damaged",
                                        info.height, info.width));
   }
-  const std::uint64_t most =
-      std::min(kMostNbytes,
-               kAlwaysAllowedNbytes + std::min(payload.nbytes(), kMostNbytes) * kMostNbytesPerByte);
+  const std::uint64_t per_byte =
+      info.codec == ImageCodec::kPng ? kMostPngNbytesPerByte : kMostNbytesPerByte;
+  const std::uint64_t most = std::min(
+      kMostNbytes, kAlwaysAllowedNbytes + std::min(payload.nbytes(), kMostNbytes) * per_byte);
   // The sides first: their product may not fit.
   if (info.height > most || info.width > most || info.nbytes() > most) {
     throw payload.fault(0, fmt::format("the image is {} x {} pixels, expected at most {} bytes of "

@@ -55,6 +55,7 @@ class ImageColumn : public InspectedColumn {
       const Error error = payload.fault(0, "the payload is no image, expected jpeg, png or webp");
       throw named_ ? error : Error(ErrorKind::kUnsupported, error.what());
     }
+    require_readable(payload);
     images_[record] = parse_image_header(*codec, payload);
   }
   bool alike(std::uint64_t a, std::uint64_t b) const override {

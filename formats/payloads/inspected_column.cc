@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "formats/extents.h"
+#include "formats/payloads/payload.h"
 
 namespace npyfs {
 
@@ -111,6 +112,14 @@ void InspectedColumn::add_damage(std::uint64_t record, const RecordTable& table,
 
 void InspectedColumn::set_damaged(const Error& why, std::uint64_t nbytes) {
   set_ = Damage{why, nbytes};
+}
+
+void InspectedColumn::require_readable(const PayloadBytes& payload) {
+  if (payload.nbytes() > kMostStoredNbytes) {
+    throw payload.fault(0, fmt::format("the payload has {} bytes, expected at most {} of what is "
+                                       "decoded as a whole",
+                                       payload.nbytes(), kMostStoredNbytes));
+  }
 }
 
 std::vector<std::byte> InspectedColumn::read_whole(std::uint64_t record,

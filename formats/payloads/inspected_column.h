@@ -48,10 +48,9 @@ class InspectedColumn : public Column {
   void set_damaged(const Error& why, std::uint64_t nbytes);
 
   const ByteColumn& bytes() const { return *bytes_; }
-  bool has_item(std::uint64_t record) const {
-    return !absent_.contains(record) && damage(record) == nullptr;
-  }
   const Damage* damage(std::uint64_t record) const;
+  // For look_at(): throws kCorrupt where a payload that decode() takes whole is too large for that.
+  static void require_readable(const PayloadBytes& payload);
   // The record's bytes, verified: for decode().
   std::vector<std::byte> read_whole(std::uint64_t record, DecodeContext& context) const;
   // kCorrupt that names the record's place, for decode().

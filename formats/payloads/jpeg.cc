@@ -83,13 +83,24 @@ bool run(JpegDecoder& decoder, const ImageInfo& info, std::span<const std::byte>
   jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(stored.data()), stored.size());
   jpeg_read_header(&jpeg, TRUE);
   const bool inks = jpeg.num_components == 4;
-  jpeg.out_color_space = inks ? JCS_CMYK : jpeg.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  const int channels = jpeg.num_components == 1 ? 1 : 3;
+  // Before it allocates: the file may have changed since its header was looked at.
+  if (jpeg.image_width != info.width || jpeg.image_height != info.height ||
+      channels != info.channels) {
+    std::snprintf(decoder.errors.text, sizeof decoder.errors.text,
+                  "it is %u x %u pixels of %d components, expected %u x %u of %d channels",
+                  jpeg.image_height, jpeg.image_width, jpeg.num_components, info.height, info.width,
+                  int{info.channels});
+    jpeg_destroy_decompress(&jpeg);
+    return false;
+  }
+  jpeg.out_color_space = inks ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(&jpeg);
   if (jpeg.output_width != info.width || jpeg.output_height != info.height ||
-      jpeg.output_components != (inks ? 4 : info.channels)) {
+      jpeg.output_components != (inks ? 4 : channels)) {
     std::snprintf(decoder.errors.text, sizeof decoder.errors.text,
-                  "it is %u x %u pixels of %d components", jpeg.output_height, jpeg.output_width,
-                  jpeg.output_components);
+                  "it is decoded to %u x %u pixels of %d components", jpeg.output_height,
+                  jpeg.output_width, jpeg.output_components);
     jpeg_destroy_decompress(&jpeg);
     return false;
   }

@@ -37,12 +37,15 @@ constexpr std::size_t kUsualHeaderNbytes = 128;
 
 class NpyColumn : public Column {
  public:
-  NpyColumn(std::shared_ptr<const ByteColumn> bytes, const RecordTable& table)
-      : bytes_(std::move(bytes)), kinds_of_(bytes_->size()), rows_(bytes_->size()) {
+  NpyColumn(std::shared_ptr<const ByteColumn> bytes, const RecordTable& table, bool named)
+      : bytes_(std::move(bytes)), named_(named), kinds_of_(bytes_->size()), rows_(bytes_->size()) {
     std::vector<std::byte> header;
     Previous previous;
     for (std::uint64_t record = 0; record < bytes_->size(); ++record) {
       read_record(record, table, header, previous);
+    }
+    if (kinds_.empty() && no_magic_) {
+      throw *no_magic_;
     }
   }
 
@@ -127,25 +130,29 @@ class NpyColumn : public Column {
       return;
     }
     std::vector<Extent> extents;
-    if (!bytes_->locate(record, extents)) {
+    const bool present = bytes_->locate(record, extents);
+    const std::uint64_t nbytes = present ? stored_nbytes(*bytes_, record) : 0;
+    if (nbytes == 0) {
       kinds_of_[record] = kAbsent;
       return;
     }
-    const std::uint64_t nbytes = stored_nbytes(*bytes_, record);
     header.resize(std::min<std::uint64_t>(nbytes, kUsualHeaderNbytes));
     read_stored(*bytes_, record, 0, header);
     const std::string& name = extents.front().source->name();
     const std::uint64_t offset = extents.front().offset;
     if (previous.record && header == previous.header) {
-      kinds_of_[record] = kinds_of_[*previous.record];
-      rows_[record] = rows_[*previous.record];
+      const std::uint32_t kind = kinds_of_[*previous.record];
+      const std::uint64_t rows = rows_[*previous.record];
+      if (!require_data(record, kinds_[kind], rows, name, offset, nbytes)) {
+        return;
+      }
+      kinds_of_[record] = kind;
+      rows_[record] = rows;
     } else if (!read_header(record, table, header, name, offset, nbytes, previous)) {
       return;
     }
-    if (require_data(record, name, offset, nbytes)) {
-      previous.record = record;
-      previous.header = header;
-    }
+    previous.record = record;
+    previous.header = header;
   }
 
   // A header unlike the previous record's; false where its record is damaged. What it says may be
@@ -165,6 +172,10 @@ class NpyColumn : public Column {
       } else {
         throw;
       }
+      return false;
+    }
+    // What its own record belies is said of nobody else.
+    if (!require_data(record, parsed.kind, parsed.rows, name, offset, nbytes)) {
       return false;
     }
     const bool first = kinds_.empty();
@@ -195,11 +206,19 @@ class NpyColumn : public Column {
   }
 
   Parsed parse(std::uint64_t record, const RecordTable& table, std::vector<std::byte>& header,
-               const std::string& name, std::uint64_t offset, std::uint64_t nbytes) const {
+               const std::string& name, std::uint64_t offset, std::uint64_t nbytes) {
     if (!is_npy(header)) {
-      throw file_error(
+      Error other = file_error(
           ErrorKind::kUnsupported, name,
-          fmt::format("{} is no .npy file, the first record is one", record_name(table, record)));
+          fmt::format("{} is no .npy file, others of its field are", record_name(table, record)));
+      // Where a name says that it is one, and it is nothing else that is known, it is damaged.
+      if (!named_ || extension_by_magic(header) != "bin") {
+        throw other;
+      }
+      no_magic_ = no_magic_ ? no_magic_ : other;
+      throw corrupt_at(name, offset,
+                       fmt::format("{} does not begin as a .npy file does; it is damaged",
+                                   record_name(table, record)));
     }
     const auto wanted = npy_header_nbytes(header);
     if (!wanted || *wanted > nbytes) {
@@ -251,25 +270,26 @@ class NpyColumn : public Column {
 
   // Bytes behind the data are ignored, as numpy does.
   // False where the data does not lie within the record, which is then damaged.
-  bool require_data(std::uint64_t record, const std::string& name, std::uint64_t offset,
-                    std::uint64_t nbytes) {
-    const Kind& kind = kinds_[kinds_of_[record]];
-    const auto data_nbytes = checked_mul(rows_[record], kind.row_nbytes);
+  bool require_data(std::uint64_t record, const Kind& kind, std::uint64_t rows,
+                    const std::string& name, std::uint64_t offset, std::uint64_t nbytes) {
+    const auto data_nbytes = checked_mul(rows, kind.row_nbytes);
     const bool whole = data_nbytes && lies_within(kind.header_nbytes, *data_nbytes, nbytes);
     if (!whole) {
       damage_.add(record, [&] {
-        return Damage{corrupt_at(name, offset,
-                                 fmt::format("the .npy file's shape is {} of {}, its record has "
-                                             "only {} bytes; the record is damaged",
-                                             shape_text(shape(record)), kind.dtype.text(), nbytes)),
-                      std::nullopt};
+        return Damage{
+            corrupt_at(name, offset,
+                       fmt::format("the .npy file's shape is {} of {}, its record has "
+                                   "only {} bytes; the record is damaged",
+                                   shape_text(shape_of(kind, rows)), kind.dtype.text(), nbytes)),
+            std::nullopt};
       });
-      kinds_of_[record] = kDamaged;
     }
     return whole;
   }
 
   std::shared_ptr<const ByteColumn> bytes_;
+  bool named_;
+  std::optional<Error> no_magic_;  // of the first record that is no .npy file
   std::vector<Kind> kinds_;
   std::vector<std::uint32_t> kinds_of_;
   std::vector<std::uint64_t> rows_;
@@ -280,8 +300,8 @@ class NpyColumn : public Column {
 }  // namespace
 
 std::shared_ptr<const Column> make_npy_column(std::shared_ptr<const ByteColumn> bytes,
-                                              const RecordTable& table) {
-  return std::make_shared<NpyColumn>(std::move(bytes), table);
+                                              const RecordTable& table, bool named) {
+  return std::make_shared<NpyColumn>(std::move(bytes), table, named);
 }
 
 }  // namespace npyfs

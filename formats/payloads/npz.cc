@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -91,6 +92,9 @@ class MemberHead : public ByteSource {
   ByteRange range_;
 };
 
+// Whoever walks the groups goes down as deep as they are.
+constexpr std::size_t kMostParts = 32;
+
 // "a/b.npy" as the names above it and its own; nothing where a part is no name.
 std::optional<std::vector<std::string>> split_path(std::string_view path) {
   std::vector<std::string> parts;
@@ -100,13 +104,31 @@ std::optional<std::vector<std::string>> split_path(std::string_view path) {
     if (part.empty() || part == "." || part == "..") {
       return std::nullopt;
     }
-    parts.emplace_back(part);
+    if (parts.size() <= kMostParts) {  // what has more is refused
+      parts.emplace_back(part);
+    }
     if (slash == std::string_view::npos) {
       return parts;
     }
     path.remove_prefix(slash + 1);
   }
 }
+
+// A group while members are added to it.
+struct Folder {
+  std::vector<StoredArray> arrays;
+  std::map<std::string, Folder> folders;
+
+  Group to_group(const std::string& name) && {
+    Group group;
+    group.name = name;
+    group.arrays = std::move(arrays);
+    for (auto& [inner, folder] : folders) {
+      group.groups.push_back(std::move(folder).to_group(inner));
+    }
+    return group;
+  }
+};
 
 class NpzReader {
  public:
@@ -128,8 +150,10 @@ class NpzReader {
         read_member(member);
       }
     }
-    store_->sources = {source_};
-    return store_;
+    auto store = std::make_shared<Store>();
+    store->root = std::move(root_).to_group("");
+    store->sources = {source_};
+    return store;
   }
 
  private:
@@ -137,14 +161,20 @@ class NpzReader {
   static constexpr std::uint64_t kMostWholeNbytes = std::uint64_t{64} << 20;
 
   void warn_of(const ZipMember& member, const std::string& why) const {
-    context_.warn(fmt::format("{}: member {} is left out: {}", printable(source_->name()),
-                              printable(member.name), why));
+    constexpr std::size_t kMostShown = 256;
+    const std::string_view name = member.name.substr(0, kMostShown);
+    context_.warn(fmt::format("{}: member {}{} is left out: {}", printable(source_->name()),
+                              printable(name), name.size() < member.name.size() ? "..." : "", why));
   }
 
   void read_member(const ZipMember& member) {
     const auto path = split_path(member.name);
     if (!path) {
       warn_of(member, "its path is absolute or has an empty, '.' or '..' part");
+      return;
+    }
+    if (path->size() > kMostParts) {
+      warn_of(member, fmt::format("its path has more than {} parts", kMostParts));
       return;
     }
     if (!member.name.ends_with(kSuffix) || path->back().size() == kSuffix.size()) {
@@ -156,7 +186,7 @@ class NpzReader {
       array.name = path->back().substr(0, path->back().size() - kSuffix.size());
       array.sources = {source_};
       array.parts.emplace_back(open_member(member));
-      group_for(*path).arrays.push_back(std::move(array));
+      folder_for(*path).arrays.push_back(std::move(array));
     } catch (const Error& error) {
       const bool damaged = error.kind() == ErrorKind::kCorrupt;
       if (error.kind() != ErrorKind::kUnsupported && !(damaged && context_.permissive)) {
@@ -166,19 +196,12 @@ class NpzReader {
     }
   }
 
-  Group& group_for(const std::vector<std::string>& path) {
-    Group* group = &store_->root;
+  Folder& folder_for(const std::vector<std::string>& path) {
+    Folder* folder = &root_;
     for (std::size_t i = 0; i + 1 < path.size(); ++i) {
-      const auto found = std::find_if(group->groups.begin(), group->groups.end(),
-                                      [&](const Group& inner) { return inner.name == path[i]; });
-      if (found != group->groups.end()) {
-        group = &*found;
-      } else {
-        group = &group->groups.emplace_back();
-        group->name = path[i];
-      }
+      folder = &folder->folders[path[i]];
     }
-    return *group;
+    return *folder;
   }
 
   StoredNpy open_member(const ZipMember& member) {
@@ -220,7 +243,7 @@ class NpzReader {
   OpenContext& context_;
   std::shared_ptr<const ZipDirectory> directory_;
   std::shared_ptr<MemberTable> guards_;
-  std::shared_ptr<Store> store_ = std::make_shared<Store>();
+  Folder root_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +30,10 @@ enum class PayloadKind {
 
 // As many first bytes of a payload as its kind and extension are found by.
 inline constexpr std::size_t kMagicNbytes = 16;
+
+// Payloads that are decoded whole have at most this many stored bytes; more is damage of the
+// record. A shard's members may be decoded from much less themselves.
+inline constexpr std::uint64_t kMostStoredNbytes = std::uint64_t{1} << 30;
 
 // The kind of the payload of `record`: by the field's extension, else by the payload's first bytes.
 // Bytes alone never tell a pickle, a number or text.
@@ -58,10 +63,12 @@ std::shared_ptr<const Column> make_declared_column(std::shared_ptr<const ByteCol
                                                    const RecordTable& table, DType dtype,
                                                    std::optional<Shape> shape);
 
-// Each payload a whole .npy file; its array is the item. Reads every header once. Throws
-// kUnsupported, naming the record, where one is not a .npy file or holds Python objects.
+// Each payload a whole .npy file; its array is the item. Reads every header once. `named`: an
+// extension says that these are .npy files, so that one that begins as nothing known is damaged.
+// Throws kUnsupported, naming the record, where one is of another kind or dtype or holds Python
+// objects, and where none begins as a .npy file.
 std::shared_ptr<const Column> make_npy_column(std::shared_ptr<const ByteColumn> bytes,
-                                              const RecordTable& table);
+                                              const RecordTable& table, bool named);
 
 // Each payload an image, uint8 [height, width, channels], all of `size` where it is given. Reads
 // every header once. `named`: an extension says that these are images, so that one that is none is

@@ -22,6 +22,8 @@ namespace {
 constexpr std::size_t kMostNodes = std::size_t{4} << 20;
 // References to them, on the stack, in the memo, in lists: one or two for each opcode.
 constexpr std::uint64_t kMostReferences = std::uint64_t{32} << 20;
+// Entries of the memo that are passed over, all in all.
+constexpr std::uint64_t kMostMemoGap = 65536;
 // Numbers and names. An integer of more bytes takes quadratic time to print.
 constexpr std::uint64_t kMostLineNbytes = 4096;
 constexpr std::uint64_t kMostIntegerNbytes = 1024;
@@ -264,14 +266,20 @@ class PickleReader {
   // ---- memo
 
   void put(std::uint64_t index) {
-    // Writers count up; what jumps is none of theirs.
-    if (index > memo_.size() + 65536) {
+    const PickleRef object = top();
+    // Writers count up from 0 (some from 1); what they leave out takes as much memory as what they
+    // put there.
+    if (index > memo_.size() + kMostMemoGap) {
       throw limit(fmt::format("the memo has {} entries, the next is {}", memo_.size(), index));
     }
-    if (index >= memo_.size()) {
-      memo_.resize(index + 1, kNoRef);
+    for (; memo_.size() <= index; memo_.push_back(kNoRef)) {
+      count_reference();
+      memo_gaps_ += memo_.size() < index;
     }
-    memo_[index] = top();
+    if (memo_gaps_ > kMostMemoGap) {
+      throw limit(fmt::format("the memo leaves out more than {} entries", kMostMemoGap));
+    }
+    memo_[index] = object;
   }
   void get(std::uint64_t index) {
     if (index >= memo_.size() || memo_[index] == kNoRef) {
@@ -420,6 +428,7 @@ class PickleReader {
   std::vector<PickleRef> stack_;
   std::vector<std::size_t> marks_;
   std::vector<PickleRef> memo_;
+  std::uint64_t memo_gaps_ = 0;
   std::vector<PickledDType> dtypes_;
   std::uint64_t references_ = 0;
 };
@@ -959,8 +968,10 @@ PickleRef PickleReader::make_array(PickleKind kind, PickleRef dtype, PickleRef s
   }
   const auto type = finish_dtype(dtypes_[node(dtype).number]);
   if (!type) {
-    return add_unknown(
-        fmt::format("an array of dtype {}", printable(dtypes_[node(dtype).number].code)));
+    // No code is needed for it; only this array is nothing that can be shown.
+    return add_text(PickleKind::kUnknown,
+                    fmt::format("an array of dtype {}, which is no plain type",
+                                printable(dtypes_[node(dtype).number].code)));
   }
   const auto dimensions = shape_of(shape);
   if (!dimensions) {

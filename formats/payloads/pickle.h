@@ -38,7 +38,7 @@ enum class PickleKind : std::uint8_t {
   kComplex,  // items: two kFloat
   kArray,    // array()
   kScalar,   // array(), of shape ()
-  kUnknown,  // would need code
+  kUnknown,  // would need code; or text(): an array of no plain type, where `nbytes` > 0
   // What arrays are built from; no values.
   kGlobal,  // number: which
   kDType,   // number: an index

@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "formats/bytes/byte_range.h"
 #include "formats/bytes/utf8.h"
 #include "formats/damage_list.h"
 #include "formats/extents.h"
@@ -112,6 +113,18 @@ class PickleColumn : public Column {
     return sources_.empty() || item.shape.empty() || rows_.back() == item.shape[0];
   }
 
+  // Whether the items of text, all as wide as the longest, are still of a size that their pickles
+  // bear out.
+  bool bears(const PickleItem& item, std::uint64_t pickle_nbytes) {
+    if (item.dtype.kind != 'U') {
+      return true;
+    }
+    most_elements_ = std::max(most_elements_, element_count(item.shape).value_or(INT64_MAX));
+    most_pickle_nbytes_ = std::max(most_pickle_nbytes_, pickle_nbytes);
+    const auto nbytes = checked_mul(most_elements_, std::max(dtype_.itemsize, item.dtype.itemsize));
+    return nbytes && *nbytes <= most_item_nbytes(most_pickle_nbytes_);
+  }
+
   // Only what it takes.
   void add(std::uint64_t record, const PickleItem& item) {
     sources_.resize(record, PickleSource::kAbsent);
@@ -205,6 +218,9 @@ class PickleColumn : public Column {
     MemoryBytes pickle(stored, "pickle");
     try {
       const PickleTree tree = parse_pickle(pickle);
+      if (form_of(tree) != samples_->form) {
+        throw Error(ErrorKind::kCorrupt, "the sample is of another form than it was");
+      }
       for (const auto& [name, ref] : parts_of(tree, samples_->form, pickle)) {
         if (name == part_) {
           build_item(tree, ref, pickle, dtype_, out);
@@ -233,6 +249,8 @@ class PickleColumn : public Column {
   bool has_nothing_ = false;
   DType dtype_;
   Shape trailing_;
+  std::uint64_t most_elements_ = 0;  // of text
+  std::uint64_t most_pickle_nbytes_ = 0;
   std::vector<PickleSource> sources_;
   std::vector<std::uint64_t> rows_;    // or the bytes of a text
   std::vector<std::uint64_t> places_;  // in the pickle, or a value
@@ -268,6 +286,7 @@ class SampleReader {
  private:
   struct Found {
     Form form = Form::kWhole;
+    std::uint64_t nbytes = 0;  // of the pickle
     std::vector<std::pair<std::string, PickleItem>> items;
     std::vector<std::pair<std::string, std::string>> odd;  // parts that are no items, and why
   };
@@ -315,6 +334,7 @@ class SampleReader {
     }
     Found found;
     found.form = form_of(tree);
+    found.nbytes = pickle.nbytes();
     for (const auto& [name, ref] : parts_of(tree, found.form, pickle)) {
       try {
         found.items.emplace_back(name, describe_pickle(tree, ref, pickle));
@@ -337,6 +357,12 @@ class SampleReader {
       if (part.odd.empty() && !part.column->takes(item)) {
         part.odd = fmt::format("{} has {} {}, unlike those before", record_name(table_, record),
                                item.dtype.text(), shape_text(item.shape));
+      }
+      if (part.odd.empty() && !part.column->bears(item, found.nbytes)) {
+        part.odd = fmt::format(
+            "{} has {} {}; with all texts as wide as the longest that is more "
+            "than its bytes can ask for",
+            record_name(table_, record), item.dtype.text(), shape_text(item.shape));
       }
       if (!part.odd.empty()) {
         continue;
@@ -377,6 +403,9 @@ class SampleReader {
   }
 
   void add_damage(std::uint64_t record, const Error& why) {
+    if (samples_->found.empty()) {
+      first_damage_ = fmt::format("{} ({})", why.what(), record_name(table_, record));
+    }
     samples_->found.add(record, [&] {
       return Damage{Error(ErrorKind::kCorrupt,
                           fmt::format("{} ({})", why.what(), record_name(table_, record))),
@@ -440,6 +469,12 @@ class SampleReader {
                           part.odd));
       }
     }
+    if (parts_.empty() && !samples_->found.empty()) {
+      const std::uint64_t more = samples_->found.size() - 1;
+      warn_(fmt::format("{}: {} is shown as stored bytes, as no sample can be read: {}{}",
+                        source_name(), field_.name, first_damage_,
+                        more > 0 ? fmt::format(" (and {} more damaged records)", more) : ""));
+    }
     return fields.empty() ? std::nullopt : std::optional(std::move(fields));
   }
 
@@ -449,6 +484,7 @@ class SampleReader {
   std::shared_ptr<Samples> samples_ = std::make_shared<Samples>();
   std::vector<Part> parts_;
   std::map<std::string, std::size_t> places_;
+  std::string first_damage_;
   bool seen_ = false;
   std::uint64_t items_ = 0;
   std::uint64_t slots_ = 0;  // of all columns

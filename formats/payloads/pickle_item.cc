@@ -8,7 +8,9 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <limits>
 
+#include "formats/bytes/byte_range.h"
 #include "formats/bytes/utf8.h"
 #include "formats/payloads/transpose.h"
 
@@ -25,6 +27,8 @@ constexpr std::size_t kMostDimensions = 32;
 constexpr std::uint64_t kStepsPerObject = 16;
 constexpr std::uint64_t kAlwaysAllowedSteps = 4096;
 constexpr std::uint64_t kMostCodePoints = INT32_MAX / 4;
+constexpr std::uint64_t kItemNbytesPerByte = 16;
+constexpr std::uint64_t kAlwaysAllowedItemNbytes = std::uint64_t{64} << 20;
 
 Error unsupported(const std::string& text) { return {ErrorKind::kUnsupported, text}; }
 
@@ -44,7 +48,10 @@ bool is_sequence(PickleKind kind) {
 class Sequence {
  public:
   Sequence(const PickleTree& tree, PayloadBytes& pickle)
-      : tree_(tree), pickle_(pickle), steps_(tree.size() * kStepsPerObject + kAlwaysAllowedSteps) {}
+      : tree_(tree),
+        pickle_(pickle),
+        steps_(tree.size() * kStepsPerObject + kAlwaysAllowedSteps),
+        text_nbytes_(most_item_nbytes(pickle.nbytes())) {}
 
   // Calls `leaf` with each element in order and checks that all is rectangular.
   template <typename Leaf>
@@ -94,11 +101,21 @@ class Sequence {
         return;
       case PickleKind::kText:
         texts_ = true;
-        longest_ = std::max(longest_, utf8_length(tree_.bytes_of(ref, pickle_)));
+        longest_ = std::max(longest_, utf8_length(take_text(ref)));
         return;
       default:
         throw unsupported("a list of objects");
     }
+  }
+
+  // A copy of the leaf's text. One text may stand in a list many times.
+  std::string take_text(PickleRef ref) {
+    const std::uint64_t nbytes = tree_[ref].nbytes;
+    if (nbytes > text_nbytes_) {
+      throw unsupported("a list of texts that repeats itself without measure");
+    }
+    text_nbytes_ -= nbytes;
+    return tree_.bytes_of(ref, pickle_);
   }
 
   DType dtype() const {
@@ -117,6 +134,9 @@ class Sequence {
   // Of an integer that int64 does not hold.
   static std::uint64_t long_of(const PickleTree& tree, PickleRef ref) {
     const std::string& text = tree.text(ref);
+    if (text.size() > std::numeric_limits<std::uint64_t>::digits10 + 1) {
+      throw unsupported("an integer beyond 64 bits");
+    }
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) {
@@ -129,6 +149,7 @@ class Sequence {
   const PickleTree& tree_;
   PayloadBytes& pickle_;
   std::uint64_t steps_;
+  std::uint64_t text_nbytes_;  // that may still be copied
   Shape shape_;
   std::optional<std::size_t> rank_;
   bool bools_ = false;
@@ -194,20 +215,59 @@ void put_number(const PickleTree& tree, PickleRef ref, const DType& dtype, std::
   std::memcpy(out, &bits, dtype.itemsize);
 }
 
+// The object is not what was described: its pickle has changed, or someone else's is read.
+Error changed(const PayloadBytes& pickle, const std::string& what) {
+  return pickle.fault(0, what + " than when the pickle was looked at first");
+}
+
+// Text that is no longer than `out`.
+void build_text(const std::string& text, const PayloadBytes& pickle, const DType& dtype,
+                std::span<std::byte> out) {
+  if (dtype.kind != 'U' || out.size() != dtype.itemsize || utf8_length(text) > out.size() / 4) {
+    throw changed(pickle, "a text is of another length");
+  }
+  write_utf32(text, out);
+}
+
+// Whether a list of `dtype` may hold it.
+bool fits_list(PickleKind kind, const DType& dtype) {
+  switch (kind) {
+    case PickleKind::kText:
+      return dtype.kind == 'U';
+    case PickleKind::kBool:
+      return dtype.kind == 'b' || dtype.kind == 'i' || dtype.kind == 'f';
+    case PickleKind::kInteger:
+      return dtype.kind == 'i' || dtype.kind == 'u' || dtype.kind == 'f';
+    case PickleKind::kLong:
+      return dtype.kind == 'u';
+    case PickleKind::kFloat:
+      return dtype.kind == 'f';
+    default:
+      return false;
+  }
+}
+
 void build_sequence(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle, const DType& dtype,
                     std::span<std::byte> out) {
   Sequence sequence(tree, pickle);
+  const bool text = dtype.kind == 'U';
   sequence.walk(ref, 0, [&](PickleRef leaf) {
-    if (out.size() < dtype.itemsize) {
-      throw pickle.fault(0, "a list is longer than it was when the pickle was looked at first");
+    if (!fits_list(tree[leaf].kind, dtype) || (!text && dtype.itemsize > sizeof(std::uint64_t))) {
+      throw changed(pickle, "a list holds other objects");
     }
-    if (dtype.kind == 'U') {
-      write_utf32(tree.bytes_of(leaf, pickle), out.first(dtype.itemsize));
+    if (out.size() < dtype.itemsize) {
+      throw changed(pickle, "a list is longer");
+    }
+    if (text) {
+      build_text(sequence.take_text(leaf), pickle, dtype, out.first(dtype.itemsize));
     } else {
       put_number(tree, leaf, dtype, out.data());
     }
     out = out.subspan(dtype.itemsize);
   });
+  if (!out.empty()) {
+    throw changed(pickle, "a list is shorter");
+  }
 }
 
 // numpy's text, each element with room for more characters, little-endian.
@@ -227,10 +287,14 @@ void widen_text(std::span<const std::byte> in, const DType& from, std::span<std:
 void build_array(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle, const DType& dtype,
                  std::span<std::byte> out) {
   const PickleTree::Array& array = tree.array(ref);
+  if (array.dtype.kind == 'O') {
+    throw changed(pickle, "an array holds other objects");
+  }
   const std::string data = tree.bytes_of(array.data, pickle);
   const std::uint64_t elements = *element_count(array.shape);
-  const bool text = dtype.kind == 'U';
-  if (data.size() != elements * array.dtype.itemsize || out.size() != elements * dtype.itemsize ||
+  const bool text = dtype.kind == 'U' && array.dtype.kind == 'U';
+  if ((!text && array.dtype != dtype) || data.size() != elements * array.dtype.itemsize ||
+      out.size() != elements * dtype.itemsize ||
       (text ? dtype.itemsize < array.dtype.itemsize : dtype.itemsize != array.dtype.itemsize)) {
     throw pickle.fault(0, fmt::format("an array {} of {} has {} bytes; the pickle is damaged",
                                       shape_text(array.shape), array.dtype.text(), data.size()));
@@ -249,9 +313,7 @@ void build_array(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle, co
   }
 }
 
-}  // namespace
-
-PickleItem describe_pickle(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle) {
+PickleItem describe_object(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle) {
   const Node& node = tree[ref];
   switch (node.kind) {
     case PickleKind::kNone:
@@ -288,9 +350,30 @@ PickleItem describe_pickle(const PickleTree& tree, PickleRef ref, PayloadBytes& 
       return describe_sequence(tree, ref, pickle);
     case PickleKind::kDict:
       throw unsupported("a dict within a sample");
+    case PickleKind::kUnknown:
+      throw unsupported(node.nbytes > 0 ? tree.text(ref) : "an object that only code can make");
     default:
       throw unsupported("an object that only code can make");
   }
+}
+
+}  // namespace
+
+std::uint64_t most_item_nbytes(std::uint64_t pickle_nbytes) {
+  return checked_mul(pickle_nbytes, kItemNbytesPerByte).value_or(INT64_MAX / 2) +
+         kAlwaysAllowedItemNbytes;
+}
+
+PickleItem describe_pickle(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle) {
+  PickleItem item = describe_object(tree, ref, pickle);
+  const auto elements = element_count(item.shape);
+  const auto nbytes = elements ? checked_mul(*elements, item.dtype.itemsize) : std::nullopt;
+  const std::uint64_t most = most_item_nbytes(pickle.nbytes());
+  if (!nbytes || *nbytes > most) {
+    throw unsupported(fmt::format("{} {}, more than {} bytes of a pickle of {}", item.dtype.text(),
+                                  shape_text(item.shape), most, pickle.nbytes()));
+  }
+  return item;
 }
 
 void build_item(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle, const DType& dtype,
@@ -302,21 +385,24 @@ void build_item(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle, con
       build_array(tree, ref, pickle, dtype, out);
       return;
     case PickleKind::kText:
-      write_utf32(tree.bytes_of(ref, pickle), out);
+      build_text(tree.bytes_of(ref, pickle), pickle, dtype, out);
       return;
     case PickleKind::kBytes:
     case PickleKind::kEncoded: {
       const std::string bytes = tree.bytes_of(ref, pickle);
       if (bytes.size() != out.size()) {
-        throw pickle.fault(0,
-                           "bytes are not as many as they were when the pickle was looked at "
-                           "first");
+        throw changed(pickle, "bytes are more or fewer");
       }
       std::memcpy(out.data(), bytes.data(), bytes.size());
       return;
     }
-    default:
+    case PickleKind::kList:
+    case PickleKind::kTuple:
+    case PickleKind::kSet:
       build_sequence(tree, ref, pickle, dtype, out);
+      return;
+    default:
+      throw changed(pickle, "the object is of another kind");
   }
 }
 

@@ -34,9 +34,13 @@ struct PickleItem {
   std::uint64_t nbytes = 0;
 };
 
+// An item of a pickle of so many bytes has at most this many: objects and texts may be repeated by
+// the memo, and a text is as wide as the longest.
+std::uint64_t most_item_nbytes(std::uint64_t pickle_nbytes);
+
 // What the object is as an array item: numbers, text, bytes, numpy's arrays and scalars, and lists
 // of numbers or text, nested as long as they are rectangular, as np.array makes them. Throws
-// kUnsupported, saying what it is, for anything else.
+// kUnsupported, saying what it is, for anything else and for more than most_item_nbytes().
 PickleItem describe_pickle(const PickleTree& tree, PickleRef ref, PayloadBytes& pickle);
 
 // Fills `out` with the item's bytes in C order, its elements as `dtype`: that of the item, or of

@@ -237,13 +237,20 @@ SoundInfo read_sound_info(PayloadBytes& payload) {
     info.wide = is_wide(found.format);
     if (found.frames == SF_COUNT_MAX) {
       info.frames = count_frames(sound.get(), info.channels, most_frames(payload, info));
+      // An error of the decoder is no end.
+      if (file.thrown == nullptr && sf_error(sound.get()) != SF_ERR_NO_ERROR) {
+        throw payload.fault(0, fmt::format("the audio is damaged behind frame {} ({})", info.frames,
+                                           error_text(sound.get())));
+      }
+    }
+    // Nor is one of reading.
+    if (file.thrown != nullptr) {
+      std::rethrow_exception(file.thrown);
     }
   }
   require_plausible(payload, info);
   return info;
 }
-
-DType sound_dtype(const SoundInfo& info) { return DType::simple(info.wide ? "<i4" : "<i2"); }
 
 void decode_sound(const SoundInfo& info, std::span<const std::byte> stored,
                   std::span<std::byte> out) {

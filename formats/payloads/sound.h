@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <span>
 
-#include "formats/bytes/dtype.h"
 #include "formats/payloads/payload_bytes.h"
 
 namespace npyfs {
@@ -30,9 +29,6 @@ bool is_sound(std::span<const std::byte> head);
 // every frame's header, that is from one pass over the payload; nothing is decoded. Throws kCorrupt
 // where libsndfile cannot open it or it claims more than its bytes can hold.
 SoundInfo read_sound_info(PayloadBytes& payload);
-
-// <i2 or <i4.
-DType sound_dtype(const SoundInfo& info);
 
 // Decodes all frames, interleaved. Throws kCorrupt, without a place, where they are not what `info`
 // says or where the decoder finds damage.

@@ -24,12 +24,36 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// How many code points the record's `nbytes` have, part by part; where they are more than
+// kMostCodePoints, any number beyond.
+std::uint64_t count_code_points(const ByteColumn& bytes, std::uint64_t record, std::uint64_t nbytes,
+                                std::vector<std::byte>& part) {
+  constexpr std::uint64_t kPartNbytes = std::uint64_t{1} << 20;
+  if (nbytes > 4 * kMostCodePoints) {
+    return nbytes / 4;
+  }
+  std::uint64_t count = 0;
+  for (std::uint64_t at = 0; at < nbytes && count <= kMostCodePoints; at += part.size()) {
+    part.resize(std::min(kPartNbytes, nbytes - at));
+    read_stored(bytes, record, at, part);
+    // A sequence that may go on begins the next part.
+    for (std::size_t back = 1; back < 4 && at + part.size() < nbytes; ++back) {
+      if (part[part.size() - back] >= std::byte{0xc0}) {
+        part.resize(part.size() - back);
+        break;
+      }
+    }
+    count += utf8_length(as_text(part));
+  }
+  return count;
+}
+
 class TextColumn : public Column {
  public:
   TextColumn(std::shared_ptr<const ByteColumn> bytes, const RecordTable& table)
       : bytes_(std::move(bytes)) {
     std::uint64_t longest = 1;
-    std::vector<std::byte> text;
+    std::vector<std::byte> text;  // a part of one
     for (std::uint64_t record = 0; record < bytes_->size(); ++record) {
       if (bytes_->damage(record) != nullptr) {
         continue;
@@ -38,13 +62,12 @@ class TextColumn : public Column {
       if (nbytes <= longest) {
         continue;  // as many code points at most
       }
-      text.resize(nbytes);
-      read_stored(*bytes_, record, 0, text);
-      const std::uint64_t length = utf8_length(as_text(text));
+      const std::uint64_t length = count_code_points(*bytes_, record, nbytes, text);
       if (length > kMostCodePoints) {
         throw file_error(ErrorKind::kUnsupported, table.sources().front()->name(),
-                         fmt::format("the text of {} has {} characters, numpy takes {} at most",
-                                     record_name(table, record), length, kMostCodePoints));
+                         fmt::format("the text of {} has {} bytes, more than the {} characters "
+                                     "that numpy takes",
+                                     record_name(table, record), nbytes, kMostCodePoints));
       }
       longest = std::max(longest, length);
     }

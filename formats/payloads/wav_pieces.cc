@@ -37,9 +37,19 @@ class WavColumn : public Column {
   void decode(std::uint64_t record, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
     const WavPiece& piece = waves_->pieces[record];
-    std::vector<std::byte> stored(piece.stored_nbytes());
-    piece.source->read_at(piece.offset, stored);
-    decode_wav(piece.sample, piece.big_endian, stored, out);
+    // Part by part: the samples of a long recording need not be held twice.
+    constexpr std::uint64_t kPartSamples = std::uint64_t{1} << 18;
+    const std::uint64_t from = wav_sample_nbytes(piece.sample);
+    const std::uint64_t to = wav_dtype(piece.sample).itemsize;
+    const std::uint64_t samples = piece.stored_nbytes() / from;
+    std::vector<std::byte> stored;
+    for (std::uint64_t done = 0; done < samples;) {
+      const std::uint64_t count = std::min(kPartSamples, samples - done);
+      stored.resize(count * from);
+      piece.source->read_at(piece.offset + done * from, stored);
+      decode_wav(piece.sample, piece.big_endian, stored, out.subspan(done * to, count * to));
+      done += count;
+    }
   }
 
  private:

@@ -15,6 +15,7 @@
 #include "formats/arrays/layout.h"
 #include "formats/arrays/pickled_table.h"
 #include "formats/bytes/npy_header.h"
+#include "formats/bytes/zero_source.h"
 #include "formats/payloads/payload.h"
 #include "tests/support/fake_table.h"
 #include "tests/support/read_plan.h"
@@ -186,6 +187,18 @@ TEST(Audio, FilesOfSeveralKindsAreOneArray) {
   EXPECT_NE(laid.warnings[0].find("record 2"), std::string::npos) << laid.warnings[0];
 }
 
+TEST(Audio, OfSeveralRatesIsSaidToBe) {
+  std::string slow = read_file(data_folder("audio") / "rifx.wav");
+  const std::string fast = slow;
+  slow[26] = static_cast<char>(slow[26] ^ 1);  // of the rate, big-endian
+  FakeField field = bytes_field("x", {fast, fast, slow, slow});
+  field.extension = "wav";
+  const Laid laid = lay(make_table(field));
+  EXPECT_FALSE(laid.rate_hz);
+  ASSERT_EQ(laid.warnings.size(), 1U);
+  EXPECT_NE(laid.warnings[0].find("record 2 has"), std::string::npos) << laid.warnings[0];
+}
+
 TEST(Audio, PlainSamplesAreMapped) {
   for (const std::string name : {"s16-mono.wav", "u8-odd.wav", "f64.wav", "list-before.wav"}) {
     const Laid laid = lay(one_payload(read_file(data_folder("wav") / name), "wav"));
@@ -247,10 +260,14 @@ TEST(Damage, FlippedBytesNeverCrash) {
           // Header damage may make it large, which its bytes then do not bear out.
           const std::string data =
               read_array(array, {0, std::min<std::uint64_t>(array.nbytes(), 1 << 20)});
-          // Pixels of a png and frames of a flac have checksums.
-          if ((path.extension() == ".png" || path.extension() == ".flac") && at > 64 &&
-              data.size() == expected.size()) {
-            EXPECT_TRUE(data == expected) << path << " byte " << at;
+          // All of a png that matters has checksums, of a flac all but its first block.
+          if (path.extension() == ".png" || (path.extension() == ".flac" && at > 64)) {
+            // A header that cannot be believed leaves nothing to read; a stream without a length
+            // ends where its frames do.
+            const bool may_be_short = path.filename() == "stream.flac";
+            EXPECT_TRUE(data.empty() || (may_be_short && data.size() != expected.size()) ||
+                        data == expected)
+                << path << " byte " << at;
           }
         } catch (const Error& error) {
           EXPECT_TRUE(error.to_errno() == EIO) << error.what();
@@ -390,9 +407,124 @@ TEST(Text, IsAsWideAsTheLongest) {
 TEST(Text, OfNothingIsOneCharacterWide) {
   FakeField field = bytes_field("t", {"", ""});
   field.extension = "txt";
-  field.items[1].bytes = "";
+  field.items[1].present = false;
   const Laid laid = lay(make_table(field));
-  EXPECT_EQ(laid.arrays.at("t")->dtype().text(), "|u1");  // nobody has told what it is
+  EXPECT_EQ(laid.arrays.at("t")->dtype().text(), "<U1");
+  EXPECT_EQ(laid.arrays.at("t")->shape(), Shape{2});
+  EXPECT_EQ(read_array(*laid.arrays.at("t")), std::string(8, '\0'));
+  EXPECT_EQ(lay(make_table(bytes_field("t", {"", ""}))).arrays.at("t")->dtype().text(), "|u1");
+}
+
+// ---- .npy
+
+std::string npy(const char* dtype, const Shape& shape, const std::string& data) {
+  return print_npy_header(DType::simple(dtype), shape, false) + data;
+}
+
+// Three records, of which `bad`, wherever it stands, is damaged alone.
+void expect_damaged_alone(const std::string& bad) {
+  const std::string good = npy("<i2", {2}, "abcd");
+  for (std::size_t at = 0; at < 3; ++at) {
+    Strings records(3, good);
+    records[at] = bad;
+    FakeField field = bytes_field("x", records);
+    field.extension = "npy";
+    const Laid laid = lay(make_table(field));
+    const Array& x = *laid.arrays.at("x");
+    EXPECT_EQ(x.dtype().text(), "<i2") << bad.substr(60, 20);
+    ASSERT_EQ(x.shape(), (Shape{3, 2}));
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (i == at) {
+        EXPECT_THROW(read_array(x, {4 * i, 4 * i + 4}), Error);
+      } else {
+        EXPECT_EQ(read_array(x, {4 * i, 4 * i + 4}), "abcd");
+      }
+    }
+    ASSERT_EQ(laid.warnings.size(), 1U);
+    EXPECT_NE(laid.warnings[0].find("damaged"), std::string::npos) << laid.warnings[0];
+  }
+}
+
+TEST(Npy, AHeaderThatItsRecordBeliesSpeaksForNobody) {
+  expect_damaged_alone(npy("<i8", {2}, "abcd"));
+  expect_damaged_alone(npy("<i2", {2, 7}, "abcd"));
+  expect_damaged_alone(npy("<i2", {3}, "abcd"));
+}
+
+TEST(Npy, OneWithoutItsMagicIsDamagedAlone) {
+  std::string bad = npy("<i2", {2}, "abcd");
+  bad[2] = 'M';
+  expect_damaged_alone(bad);
+}
+
+TEST(Npy, OneOfAnotherKindLeavesBytes) {
+  const std::string png = read_file(data_folder("images") / "rgb.png");
+  const std::string good = npy("<i2", {2}, "abcd");
+  for (const Strings& records : {Strings{good, png}, Strings{png, png}, Strings{"what?", "no"}}) {
+    FakeField field = bytes_field("x", records);
+    field.extension = "npy";
+    const Laid laid = lay(make_table(field));
+    EXPECT_TRUE(read_array(*laid.arrays.at("x")) == records[0] + records[1]);
+    EXPECT_EQ(laid.warnings.size(), 1U);
+  }
+}
+
+TEST(Npy, AnEmptyOneIsMissing) {
+  const std::string good = npy("<i2", {2}, "abcd");
+  FakeField field = bytes_field("x", {good, "", good});
+  field.extension = "npy";
+  const Laid laid = lay(make_table(field));
+  EXPECT_EQ(read_array(*laid.arrays.at("x")), "abcdabcd");
+  EXPECT_EQ(read_array(*laid.arrays.at("x_offsets")), testing::packed<std::int64_t>({0, 2, 2, 4}));
+}
+
+TEST(Text, IsCountedAcrossTheEndsOfParts) {
+  for (const std::size_t shift : {0, 1, 2, 3}) {
+    std::string text(shift, 'a');
+    for (int i = 0; i < 500000; ++i) {
+      text += "\xe4\xb8\x96";
+    }
+    FakeField field = bytes_field("t", {text});
+    field.extension = "txt";
+    const Laid laid = lay(make_table(field));
+    EXPECT_EQ(laid.arrays.at("t")->dtype().text(), "<U" + std::to_string(500000 + shift));
+  }
+}
+
+// One record: a head, and zeroes behind it, as a member of a compressed shard may have for nothing.
+struct Swollen : ByteColumn {
+  Swollen(const std::string& head, std::uint64_t zeroes_nbytes)
+      : source("head", head), zeroes(zeroes_nbytes) {}
+  std::uint64_t size() const override { return 1; }
+  bool locate(std::uint64_t /*record*/, std::vector<Extent>& out) const override {
+    out = {{&source, 0, source.nbytes()}, {&zero_source(), 0, zeroes}};
+    return true;
+  }
+  testing::FakeSource source;
+  std::uint64_t zeroes;
+};
+
+TEST(Damage, APayloadThatNoMemoryHoldsIsRefused) {
+  const TablePtr table = make_table(bytes_field("x", {"any"}));
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 50;
+  const auto text = std::make_shared<Swollen>("a", kHuge);
+  EXPECT_THROW(make_text_column(text, *table), Error);
+  const auto is_damaged = [](const Column& column) {
+    Item item;
+    column.inspect(0, item);
+    return item.damage != nullptr;
+  };
+  const std::string png = read_file(data_folder("images") / "rgb.png");
+  const std::string flac = read_file(data_folder("audio") / "s16.flac");
+  const std::string wav = read_file(data_folder("audio") / "rifx.wav");
+  for (const std::uint64_t zeroes : {std::uint64_t{0}, kHuge}) {
+    const auto swollen = [&](const std::string& head) {
+      return std::make_shared<Swollen>(head, zeroes);
+    };
+    EXPECT_EQ(is_damaged(*make_image_column(swollen(png), *table, std::nullopt, true)), zeroes > 0);
+    EXPECT_EQ(is_damaged(*make_audio_column(swollen(flac), *table, true)), zeroes > 0);
+    EXPECT_EQ(is_damaged(*make_audio_column(swollen(wav), *table, true)), zeroes > 0);
+  }
 }
 
 // ---- pickles
@@ -492,6 +624,82 @@ TEST(Pickles, APartOfSeveralKindsIsLeftOut) {
   EXPECT_EQ(laid.arrays.size(), 1U);
   ASSERT_EQ(laid.warnings.size(), 1U);
   EXPECT_NE(laid.warnings[0].find("e is left out: record 1"), std::string::npos)
+      << laid.warnings[0];
+}
+
+// {"label": 1, "s": np.zeros(0, [("a", "<i4")]), ...}: the dtype and its state, as numpy has them.
+TEST(Pickles, APartOfAStructuredTypeIsLeftOutAlone) {
+  const std::string refused = read_file(data_folder("pickles") / "refused" / "structured.pkl");
+  ASSERT_EQ(refused.substr(0, 2), "\x80\x04");
+  ASSERT_EQ(refused[2], '\x95');  // a frame, which need not be there
+  const std::string array = refused.substr(11, refused.size() - 12);
+  const std::string part = "X\x01" + std::string(3, '\0') + "s" + array;
+  FakeField field = bytes_field("x", {dict_sample(1, part), dict_sample(2, part)});
+  field.extension = "pkl";
+  const Laid laid = lay(make_table(field));
+  EXPECT_EQ(laid.arrays.size(), 1U);
+  ASSERT_TRUE(laid.arrays.count("label")) << laid.warnings[0];
+  EXPECT_EQ(read_array(*laid.arrays.at("label")), testing::packed<std::int64_t>({1, 2}));
+  ASSERT_EQ(laid.warnings.size(), 1U);
+  EXPECT_NE(laid.warnings[0].find("s is left out: record 0 has an array of dtype"),
+            std::string::npos)
+      << laid.warnings[0];
+}
+
+TEST(Pickles, APartWhoseNameIsTakenIsRefusedUntilItIsRenamed) {
+  FakeRecords records;
+  FakeField samples = bytes_field("x", {"\x80\x03K\x07K\x01\x86."});  // (7, 1)
+  samples.extension = "pyd";
+  FakeField labels = bytes_field("y", {"5"});
+  labels.extension = "cls";
+  records.fields = {samples, labels};
+  try {
+    lay(make_table(records));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("both field y and the part y of the pickles in x (.pyd)"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("--name pyd_y=OTHER"), std::string::npos) << text;
+  }
+  FieldChoices choices;
+  choices.rename["pyd_y"] = "other";  // whoever names the files does so
+  const Laid laid = lay(make_table(records), choices);
+  EXPECT_EQ(read_array(*laid.arrays.at("x")), testing::packed<std::int64_t>({7}));
+  EXPECT_EQ(read_array(*laid.arrays.at("y")), testing::packed<std::int64_t>({5}));
+  EXPECT_EQ(read_array(*laid.arrays.at("pyd_y")), testing::packed<std::int64_t>({1}));
+}
+
+TEST(Pickles, ThatAreAllDamagedAreSaidToBe) {
+  const std::string cut = dict_sample(1).substr(0, 9);
+  FakeField field = bytes_field("x", {cut, cut, cut});
+  field.extension = "pkl";
+  const Laid laid = lay(make_table(field));
+  EXPECT_TRUE(laid.arrays.count("x"));
+  ASSERT_EQ(laid.warnings.size(), 1U);
+  EXPECT_NE(laid.warnings[0].find("record 0"), std::string::npos) << laid.warnings[0];
+  EXPECT_NE(laid.warnings[0].find("2 more"), std::string::npos) << laid.warnings[0];
+}
+
+// One sample's many texts, another's long one: neither is large, all as wide as the longest is.
+TEST(Pickles, TextsThatWidenOneAnotherAreLeftOut) {
+  const auto texts = [](int count, std::uint32_t length) {
+    std::string list = "](";
+    for (int i = 0; i < count; ++i) {
+      list +=
+          "X" + std::string(reinterpret_cast<const char*>(&length), 4) + std::string(length, 'a');
+    }
+    return "X\x01" + std::string(3, '\0') + "t" + list + "e";
+  };
+  FakeField field =
+      bytes_field("x", {dict_sample(1, texts(5000, 1)), dict_sample(2, texts(1, 50000))});
+  field.extension = "pkl";
+  const Laid laid = lay(make_table(field));
+  EXPECT_EQ(laid.arrays.count("t"), 0U);
+  EXPECT_EQ(read_array(*laid.arrays.at("label")), testing::packed<std::int64_t>({1, 2}));
+  ASSERT_EQ(laid.warnings.size(), 1U);
+  EXPECT_NE(laid.warnings[0].find("t is left out: record 1"), std::string::npos)
       << laid.warnings[0];
 }
 

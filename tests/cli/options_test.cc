@@ -216,6 +216,11 @@ TEST(Options, ImageSizes) {
   EXPECT_EQ(plain.width, 320U);
   EXPECT_FALSE(plain.channels);
   EXPECT_EQ(parse_image_size("--image", "8x9x1").channels, 1);
+  EXPECT_EQ(parse_image_size("--image", "32768x32768x1").height, 32768U);  // 1 GiB
+  for (const std::string large :
+       {"32769x32768x1", "32768x32768", "65535x65535x4", "20000x20000x3"}) {
+    EXPECT_THROW(parse_image_size("--image", large), Error) << large;
+  }
   for (const std::string bad : {"", "8", "8x", "x8", "0x8", "8x0", "8x9x2", "8x9x3x1", "8x9x",
                                 "70000x8", "8X9", "-8x9", "8x9x3x"}) {
     EXPECT_THROW(parse_image_size("--image", bad), Error) << bad;

@@ -170,6 +170,71 @@ TEST(ReadPickle, ObjectsAreBounded) {
   EXPECT_EQ(kind_of("N" + std::string(std::size_t{40} << 20, '2') + "."), ErrorKind::kUnsupported);
 }
 
+// Each step of five bytes claims 65,537 entries.
+TEST(ReadPickle, AMemoThatJumpsIsBounded) {
+  std::string stepped = "]";
+  for (std::uint32_t i = 1; i <= 1000; ++i) {
+    stepped += "r" + int32(i * 65536);
+  }
+  EXPECT_EQ(kind_of(stepped + "."), ErrorKind::kUnsupported);
+  // One gap is no trap.
+  EXPECT_EQ(json("]r" + int32(65535) + "j" + int32(65535) + "."), "[]");
+}
+
+// The pickle that is read is not the one that was described.
+void expect_changed(const std::string& described, const std::string& read) {
+  MemoryBytes pickle(bytes_of(described), "p");
+  const PickleTree tree = parse_pickle(pickle);
+  const PickleItem item = describe_pickle(tree, tree.root(), pickle);
+  std::vector<std::byte> out(*element_count(item.shape) * item.dtype.itemsize);
+  build_item(tree, tree.root(), pickle, item.dtype, out);
+  MemoryBytes other(bytes_of(read), "p");
+  const PickleTree other_tree = parse_pickle(other);
+  try {
+    build_item(other_tree, other_tree.root(), other, item.dtype, out);
+    ADD_FAILURE() << "it was built of " << read;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kCorrupt) << error.what();
+  }
+}
+
+TEST(BuildItem, OfAnotherPickleIsRefused) {
+  const std::string text = "X\x02\x00\x00\x00hi"s;
+  const std::string texts = "]("s + text + text + "e.";
+  expect_changed(texts, "](K\x7fK\x7f"s + "e.");  // a number is no place of a text
+  expect_changed(texts, "](]]e.");
+  expect_changed(texts, "]("s + text + "e.");                             // shorter
+  expect_changed(texts, "]("s + text + text + text + "e.");               // longer
+  expect_changed(texts, "](X\x03\x00\x00\x00hiiX\x02\x00\x00\x00hie."s);  // wider
+  expect_changed("](K\x01K\x02"s + "e.", texts);
+  expect_changed("](K\x01K\x02"s + "e.", "](K\x01NN"s + "e.");
+  expect_changed("](\x88\x89"s + "e.", "](K\x01K\x02"s + "e.");
+  expect_changed("](K\x01K\x02"s + "e.", "](G\x3f\xf0\x00\x00\x00\x00\x00\x00K\x02"s + "e.");
+  expect_changed(texts, "}.");
+  expect_changed(texts, "N.");
+}
+
+// A text of 64 KiB in a memo, ten thousand times in a list; and one that widens ten thousand
+// others.
+TEST(DescribePickle, TextsThatTheMemoRepeatsAreBounded) {
+  const std::string longest = "X" + int32(65536) + std::string(65536, 'a') + "q\x01"s;
+  for (const std::string& more : {"h\x01"s, "X\x01\x00\x00\x00z"s}) {
+    std::string pickle = "](" + longest;
+    for (int i = 0; i < 10000; ++i) {
+      pickle += more;
+    }
+    pickle += "e.";
+    MemoryBytes payload(bytes_of(pickle), "p");
+    const PickleTree tree = parse_pickle(payload);
+    try {
+      describe_pickle(tree, tree.root(), payload);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUnsupported) << error.what();
+    }
+  }
+}
+
 TEST(ReadAttrs, ReadsWhatIsWritten) {
   const std::string text =
       "{\n  \"a\": [\n    1,\n    -2.5,\n    null,\n    true\n  ],\n  \"b\": {\n    \"c\": "
