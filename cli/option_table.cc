@@ -132,7 +132,8 @@ const std::array<OptionRow, 27> kRows = {{
        line.cache_nbytes = parse_nbytes(option, text);
      }},
     {Place::kDataset, "cache-dir", "DIR", nullptr,
-     "keeps decoded shards in a file without a name in DIR,\nwhich is made where it is missing (default: in memory)",
+     "keeps decoded shards in a file without a name in DIR,\nwhich is made where it is missing "
+     "(default: in memory)",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        line.cache_dir = text;
      }},

@@ -46,8 +46,8 @@ class ByteSource {
   virtual void check_unchanged() const {}
   // Whether check_unchanged() has ever thrown.
   virtual bool changed() const { return false; }
-  // What a read at a random place costs, where it is not just that many bytes read from a file; else
-  // empty. For `npyfs info`.
+  // What a read at a random place costs, where it is not just that many bytes read from a file;
+  // else empty. For `npyfs info`.
   virtual std::string access() const { return {}; }
 
  protected:

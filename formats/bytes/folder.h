@@ -35,7 +35,8 @@ class Folder {
   // Whether `below` is a directory that one of those it lies in is, too: a link that goes round.
   bool goes_round(const std::string& below) const;
 
-  // Throws kUnsupported where `below` is a link, or lies behind one, that leads to where it must not.
+  // Throws kUnsupported where `below` is a link, or lies behind one, that leads to where it must
+  // not.
   void require_allowed(const std::string& below) const;
 
   // Opens the regular file `below`. Throws as FileSource::open and list. Of very many files only

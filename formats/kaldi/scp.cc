@@ -11,10 +11,10 @@
 #include <memory>
 #include <numeric>
 
-#include "formats/named_files.h"
 #include "formats/kaldi/location.h"
 #include "formats/kaldi/pipe.h"
 #include "formats/kaldi/script_lines.h"
+#include "formats/named_files.h"
 
 namespace npyfs {
 

@@ -16,6 +16,7 @@ A case is an object:
   only          no other .npy is listed
   nodes         file {node: attributes}: a subset of attrs.* of the root (node ""), of
                 <group>/attrs.json and <array>.attrs.json; what JSON lacks is escaped in it
+  tolerance     {array: by how much its values may differ}, as decoders of jpeg do
   values        arrays of which only shape and values count;  loose: the byte order may differ, too
   optional      arrays that may be missing or answer EIO; where they read they are the expected ones
   unreadable    arrays that are missing, or whose first and last byte of data answer EIO
@@ -44,7 +45,7 @@ from mounting import PAGE, MountTest, mounts_at, npyfs, read_range, saved
 DATA = pathlib.Path(__file__).parents[1] / "data"
 KNOWN = set("name args cwd files fails rc says may_fail stderr_has expected only eio readable eio_at "
             "spots records records_eio count absent must_not_exist optional "
-            "unreadable nodes values loose".split())
+            "unreadable nodes values loose tolerance".split())
 
 
 def make_file(path, what, base):
@@ -170,10 +171,13 @@ class GoldenTest(MountTest):
         wanted = arrays_below(expected) if expected else set()
         by_row = set(case.get("eio", {})) | set(case.get("readable", {}))
         optional = {name for name in case.get("optional", []) if not readable(mnt / name)}
-        inexact = set(case.get("values", [])) | set(case.get("loose", []))
+        near = case.get("tolerance", {})
+        inexact = set(case.get("values", [])) | set(case.get("loose", [])) | set(near)
         for name in sorted(wanted - by_row - optional - inexact):
             self.check_array(mnt / name, expected / name)
-        for name in sorted(inexact - optional):
+        for name, tolerance in near.items():
+            self.check_near(mnt / name, expected / name, tolerance)
+        for name in sorted(inexact - optional - set(near)):
             self.check_values(mnt / name, expected / name, name in case.get("loose", []))
         for name in case.get("unreadable", []):
             self.check_unreadable(mnt / name)
@@ -214,6 +218,14 @@ class GoldenTest(MountTest):
         self.assertTrue(got == wanted, f"{path} differs from {golden}")
         mapped = np.load(path, mmap_mode="r")
         self.assertTrue(mapped.tobytes() == np.load(golden).tobytes(), f"{path}: memmap differs")
+
+    def check_near(self, path, golden, tolerance):
+        wanted = np.load(golden)
+        got = path.read_bytes()
+        begin = len(got) - wanted.nbytes
+        self.assertEqual(got[:begin], saved(wanted)[:begin], f"{path}: header")
+        values = np.load(path, mmap_mode="r")
+        self.assertLessEqual(np.abs(values.astype(np.float64) - wanted).max(), tolerance, path)
 
     def check_values(self, path, golden, same_type):
         got, wanted = np.load(path), np.load(golden)
