@@ -55,10 +55,11 @@ void confine() {
   ::prctl(PR_SET_NAME, "npyfs-hdf5", 0, 0, 0);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, 0);
+  // Sanitizers take more memory, and read /proc/self/maps when an exception is thrown.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   limit(RLIMIT_AS, kMostMemory);
-#endif
   limit(RLIMIT_NOFILE, kDescriptors);
+#endif
   allow_cpu();
 }
 
