@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "formats/bytes/box.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/error.h"
-#include "formats/zarr/box.h"
 
 namespace npyfs {
 

@@ -8,11 +8,11 @@
 #include <cstring>
 #include <numeric>
 
+#include "formats/bytes/box.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/endian.h"
 #include "formats/bytes/error.h"
 #include "formats/bytes/utf8.h"
-#include "formats/zarr/box.h"
 
 namespace npyfs {
 
