@@ -128,22 +128,16 @@ class BoxReader {
   ChunkCache& cache_;
 };
 
-class VirtualGrid : public ChunkGrid {
+class VirtualGrid : public DecodedGrid {
  public:
   VirtualGrid(const ArrayDescription& array, std::vector<VirtualPart> parts, ChunkCache& cache)
-      : ChunkGrid({array.dtype, array.shape, block_shape(array), true}, array.fill_value,
-                  fmt::format("{} boxes of other arrays", parts.size())),
+      : DecodedGrid({array.dtype, array.shape, block_shape(array), true}, array.fill_value,
+                    fmt::format("{} boxes of other arrays", parts.size())),
         parts_(std::move(parts)),
         cache_(cache) {
     for (const VirtualPart& part : parts_) {
       pairs_.push_back(pair_axes(part, array.path));
     }
-  }
-
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
   }
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,

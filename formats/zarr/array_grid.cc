@@ -37,14 +37,14 @@ std::string storage_of(const ArrayParts& parts) {
 }
 
 // What every kind of grid has: the stored chunks and how one is decoded.
-class ZarrGrid : public ChunkGrid {
+class ZarrGrid : public DecodedGrid {
  public:
   const std::shared_ptr<const ArrayValues>& shared_values() const { return values_; }
 
  protected:
   ZarrGrid(ArrayParts parts, bool clipped)
-      : ChunkGrid({parts.dtype, parts.shape, parts.pipeline.chunk_shape, clipped}, parts.fill,
-                  storage_of(parts)),
+      : DecodedGrid({parts.dtype, parts.shape, parts.pipeline.chunk_shape, clipped}, parts.fill,
+                    storage_of(parts)),
         pipeline_(std::move(parts.pipeline)),
         whole_nbytes_(*element_count(pipeline_.chunk_shape) * parts.dtype.itemsize) {
     ArrayValues::Parts values;
@@ -150,12 +150,6 @@ class CodedGrid : public ZarrGrid {
       : ZarrGrid(std::move(parts), true),
         most_stored_nbytes_(pipeline().chain.most_stored_nbytes(whole_nbytes())) {}
 
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
-  }
-
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
     const auto stored = values().read_chunk(chunk, most_stored_nbytes_);
@@ -216,12 +210,6 @@ class ShardedGrid : public ZarrGrid {
     for (std::size_t axis = 0; axis < per_shard_.size(); ++axis) {
       shard_grid_.push_back((grid_shape()[axis] + per_shard_[axis] - 1) / per_shard_[axis]);
     }
-  }
-
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
   }
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
