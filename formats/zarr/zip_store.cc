@@ -11,36 +11,11 @@
 #include "formats/bytes/error.h"
 #include "formats/bytes/zip.h"
 #include "formats/zarr/key_store.h"
+#include "formats/zip_members.h"
 
 namespace npyfs {
 
 namespace {
-
-// The members as records with the archive's checksums.
-class MemberTable : public RecordTable {
- public:
-  MemberTable(SourcePtr archive, const ZipDirectory& directory)
-      : archive_(std::move(archive)), directory_(directory) {}
-
-  std::uint64_t size() const override { return directory_.size(); }
-  const std::vector<Field>& fields() const override { return fields_; }
-  const std::vector<StoredUnit>& stored() const override { return stored_; }
-  std::vector<SourcePtr> sources() const override { return {archive_}; }
-  std::optional<Checksum> checksum(std::uint64_t record) const override {
-    const ZipMember member = directory_[record];
-    Checksum checksum;
-    checksum.kind = Checksum::Kind::kCrc32;
-    checksum.payload = {archive_.get(), zip_data_offset(*archive_, member), member.nbytes};
-    checksum.stored = {archive_.get(), member.crc_offset, sizeof member.crc32};
-    return checksum;
-  }
-
- private:
-  SourcePtr archive_;
-  const ZipDirectory& directory_;
-  std::vector<Field> fields_;
-  std::vector<StoredUnit> stored_;
-};
 
 // A member that is decoded and verified as a whole before any of it is handed out.
 class MemberValue : public StoredValue {
@@ -114,7 +89,7 @@ bool is_metadata(std::string_view name) {
 class ZipStore : public KeyStore {
  public:
   ZipStore(SourcePtr archive, OpenContext& context)
-      : archive_(std::move(archive)), directory_(*archive_), table_(archive_, directory_) {
+      : archive_(archive), members_(std::move(archive)), directory_(members_.directory()) {
     std::uint64_t refused = 0;
     std::string_view first_refused;
     for (std::uint64_t i = 0; i < directory_.size(); ++i) {
@@ -204,7 +179,7 @@ class ZipStore : public KeyStore {
       return std::nullopt;
     }
     return Mapped{{archive_.get(), zip_data_offset(*archive_, member), member.nbytes},
-                  {&table_, *index, 1}};
+                  {&members_, *index, 1}};
   }
 
   std::optional<std::vector<std::string>> keys_below(const std::string& prefix) const override {
@@ -255,8 +230,8 @@ class ZipStore : public KeyStore {
   }
 
   SourcePtr archive_;
-  ZipDirectory directory_;
-  MemberTable table_;
+  ZipMembers members_;
+  const ZipDirectory& directory_;
   std::vector<std::uint32_t> by_name_;  // members, of equal names the last alone
   std::string prefix_;                  // of all keys: empty, or with its slash
 };
