@@ -62,6 +62,12 @@ void ArrayValues::Value::read(std::uint64_t offset, std::span<std::byte> out) co
   values_.noting_change([&] { stored_->read(offset, out); });
 }
 
+void ArrayValues::Value::require_intact(DecodeContext& context) const {
+  if (const Guard guard = stored_->guard(); guard.table != nullptr) {
+    context.require_intact(*guard.table, guard.first);
+  }
+}
+
 std::optional<ArrayValues::Value> ArrayValues::open_chunk(std::uint64_t chunk) const {
   note_read();
   const std::string name = key(chunk);
@@ -97,6 +103,13 @@ std::optional<Buffer> ArrayValues::read_chunk(std::uint64_t chunk,
   Buffer bytes(value->nbytes());
   value->read(0, bytes.bytes());
   return bytes;
+}
+
+Error ArrayValues::size_error(std::uint64_t chunk, std::uint64_t nbytes) const {
+  return file_error(ErrorKind::kCorrupt, name_of(chunk),
+                    fmt::format("the chunk has {} bytes, expected {}; it is damaged or the "
+                                "metadata is of another array",
+                                nbytes, parts_.chunk_nbytes));
 }
 
 void ArrayValues::name_damage(std::uint64_t chunk, const std::function<void()>& decode) const {
@@ -144,10 +157,7 @@ void ArrayValues::read_plain(std::uint64_t chunk, std::uint64_t within,
     return;
   }
   if (value->nbytes() != parts_.chunk_nbytes) {
-    throw file_error(ErrorKind::kCorrupt, name_of(chunk),
-                     fmt::format("the chunk has {} bytes, expected {}; it is damaged or the "
-                                 "metadata is of another array",
-                                 value->nbytes(), parts_.chunk_nbytes));
+    throw size_error(chunk, value->nbytes());
   }
   value->read(within, out);
 }

@@ -22,9 +22,13 @@ class StoredValue {
  public:
   virtual ~StoredValue() = default;
   virtual std::uint64_t nbytes() const = 0;
-  // Fills `out` from `offset` on. Throws kCorrupt where that is not all there, kChanged where the
+  // Fills `out` from `offset` on. What is read whole is verified by what the store has to do that.
+  // Throws kCorrupt where that is not all there, kChanged where the
   // value is no longer what it was when the store was opened, kIo.
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // What verifies it before a part is read; nothing where there is no checksum, or reading sees to
+  // it.
+  virtual Guard guard() const { return {}; }
 };
 
 // Immutable; any thread. Keys are "a/b/.zarray"; nothing in a key leads out of the store.
@@ -50,13 +54,19 @@ class KeyStore {
   // to be asked before the absence of a key is taken for a chunk that was never written.
   virtual void require_complete(const std::string& key) const = 0;
 
-  // Where the bytes of `key` lie as they are, with what verifies them; nothing where they are
-  // packed, or in a file of their own.
-  struct Mapped {
+  // How the value of `key` lies in an archive; nothing where there is none, or where it is a file
+  // of its own. Throws kCorrupt where the archive is damaged there, kUnsupported where it is packed
+  // in a way that npyfs does not know.
+  struct Member {
+    std::uint64_t nbytes = 0;
+    bool deflated = false;
+    // Of its bytes as they are, with what verifies them; where it is not deflated.
     Extent extent;
     Guard guard;
   };
-  virtual std::optional<Mapped> map(const std::string& /*key*/) const { return std::nullopt; }
+  virtual std::optional<Member> find_member(const std::string& /*key*/) const {
+    return std::nullopt;
+  }
   // All keys below "<prefix>/" without it; nothing where it would take listing directories.
   virtual std::optional<std::vector<std::string>> keys_below(const std::string& /*prefix*/) const {
     return std::nullopt;
@@ -65,7 +75,8 @@ class KeyStore {
 
 std::shared_ptr<const KeyStore> open_directory_store(const std::string& path, bool confine);
 
-// `archive` is a zip file. Keys begin behind the folder that all members may lie in.
+// `archive` is a zip file. Keys begin behind the folder that all members may lie in. What is
+// deflated and not asked for as a whole is decoded once, into the cache of `context`.
 std::shared_ptr<const KeyStore> open_zip_store(SourcePtr archive, OpenContext& context);
 
 }  // namespace npyfs

@@ -10,6 +10,7 @@
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/zip.h"
+#include "formats/chunk_grid.h"
 #include "formats/zarr/key_store.h"
 #include "formats/zip_members.h"
 
@@ -17,52 +18,75 @@ namespace npyfs {
 
 namespace {
 
-// A member that is decoded and verified as a whole before any of it is handed out.
-class MemberValue : public StoredValue {
+// Deflated members, decoded for those who read parts of them.
+class InflatedMembers : public ChunkSource {
  public:
-  MemberValue(const ByteSource& archive, const ZipMember& member)
-      : archive_(archive), member_(member) {}
+  explicit InflatedMembers(const ZipMembers& members) : members_(members) {}
 
-  std::uint64_t nbytes() const override { return member_.nbytes; }
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset == 0 && out.size() == member_.nbytes) {
-      read_zip_member(archive_, member_, out);
-      return;
-    }
-    if (bytes_.size() != member_.nbytes) {
-      require_plausible(archive_, member_);
-      bytes_.resize(member_.nbytes);
-      read_zip_member(archive_, member_, bytes_);
-    }
-    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+  std::uint64_t chunk_nbytes(std::uint64_t member) const override {
+    return members_.directory()[member].nbytes;
+  }
+  void decode(std::uint64_t member, std::span<std::byte> out,
+              DecodeContext& /*context*/) const override {
+    read_zip_member(*members_.archive(), members_.directory()[member], out);
   }
 
  private:
-  const ByteSource& archive_;
-  ZipMember member_;
-  mutable std::vector<std::byte> bytes_;
+  const ZipMembers& members_;
 };
 
-// A stored member, of which parts are read without the rest. Nothing verifies a part.
-class PartValue : public StoredValue {
+// A deflated member: decoded and verified as a whole before any of it is handed out.
+class DeflatedMember : public StoredValue {
  public:
-  PartValue(const ByteSource& archive, const ZipMember& member)
-      : archive_(archive), member_(member), begin_(zip_data_offset(archive, member)) {}
+  DeflatedMember(const ZipMembers& members, std::uint64_t number, const InflatedMembers& inflated,
+                 ChunkCache& cache)
+      : members_(members), number_(number), inflated_(inflated), cache_(cache) {}
 
-  std::uint64_t nbytes() const override { return member_.nbytes; }
+  std::uint64_t nbytes() const override { return members_.directory()[number_].nbytes; }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset == 0 && out.size() == member_.nbytes) {
-      read_zip_member(archive_, member_, out);
-    } else {
-      archive_.read_at(begin_ + offset, out);
+    if (offset == 0 && out.size() == nbytes()) {
+      read_zip_member(*members_.archive(), members_.directory()[number_], out);
+      return;
     }
+    const auto block = cache_.get(inflated_, number_);
+    block->require_good({offset, offset + out.size()});
+    std::copy_n(block->bytes.begin() + static_cast<std::ptrdiff_t>(offset), out.size(),
+                out.begin());
   }
 
  private:
-  const ByteSource& archive_;
-  ZipMember member_;
+  const ZipMembers& members_;
+  std::uint64_t number_;
+  const InflatedMembers& inflated_;
+  ChunkCache& cache_;
+};
+
+// A member that is stored as it is.
+class StoredMember : public StoredValue {
+ public:
+  StoredMember(const ZipMembers& members, std::uint64_t number)
+      : members_(members),
+        number_(number),
+        begin_(zip_data_offset(archive(), members.directory()[number])) {}
+
+  std::uint64_t nbytes() const override { return members_.directory()[number_].nbytes; }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (offset == 0 && out.size() == nbytes()) {
+      read_zip_member(archive(), members_.directory()[number_], out);
+    } else {
+      archive().read_at(begin_ + offset, out);
+    }
+  }
+
+  Guard guard() const override { return {&members_, number_, 1}; }
+
+ private:
+  const ByteSource& archive() const { return *members_.archive(); }
+
+  const ZipMembers& members_;
+  std::uint64_t number_;
   std::uint64_t begin_;
 };
 
@@ -89,7 +113,11 @@ bool is_metadata(std::string_view name) {
 class ZipStore : public KeyStore {
  public:
   ZipStore(SourcePtr archive, OpenContext& context)
-      : archive_(archive), members_(std::move(archive)), directory_(members_.directory()) {
+      : archive_(archive),
+        members_(std::move(archive)),
+        directory_(members_.directory()),
+        inflated_(members_),
+        cache_(*context.cache) {
     std::uint64_t refused = 0;
     std::string_view first_refused;
     for (std::uint64_t i = 0; i < directory_.size(); ++i) {
@@ -126,17 +154,17 @@ class ZipStore : public KeyStore {
     if (!index) {
       return nullptr;
     }
-    const ZipMember member = directory_[*index];
-    if (!member.readable()) {
-      throw file_error(ErrorKind::kUnsupported, name_of(key),
-                       fmt::format("compression method is {}{}, expected 0 or 8", member.method,
-                                   member.encrypted ? ", encrypted" : ""));
-    }
-    require_plausible(*archive_, member);
+    const ZipMember member = readable_member(*index, key);
     if (member.method == ZipMember::kStored) {
-      return std::make_unique<PartValue>(*archive_, member);
+      return std::make_unique<StoredMember>(members_, *index);
     }
-    return std::make_unique<MemberValue>(*archive_, member);
+    if (member.nbytes > kMostDecodedNbytes) {
+      throw file_error(ErrorKind::kUnsupported, name_of(key),
+                       fmt::format("a deflated member has {} bytes, expected at most the {} that "
+                                   "npyfs decodes at once; store it without compression",
+                                   member.nbytes, kMostDecodedNbytes));
+    }
+    return std::make_unique<DeflatedMember>(members_, *index, inflated_, cache_);
   }
 
   SourcePtr open_source(const std::string& key) const override {
@@ -169,16 +197,18 @@ class ZipStore : public KeyStore {
   // The archive is one file, whose changes its source sees.
   void require_complete(const std::string& /*key*/) const override {}
 
-  std::optional<Mapped> map(const std::string& key) const override {
+  std::optional<Member> find_member(const std::string& key) const override {
     const auto index = find(key);
     if (!index) {
       return std::nullopt;
     }
-    const ZipMember member = directory_[*index];
-    if (!member.readable() || member.method != ZipMember::kStored) {
-      return std::nullopt;
+    const ZipMember member = readable_member(*index, key);
+    if (member.method != ZipMember::kStored) {
+      return Member{member.nbytes, true, {}, {}};
     }
-    return Mapped{{archive_.get(), zip_data_offset(*archive_, member), member.nbytes},
+    return Member{member.nbytes,
+                  false,
+                  {archive_.get(), zip_data_offset(*archive_, member), member.nbytes},
                   {&members_, *index, 1}};
   }
 
@@ -192,6 +222,17 @@ class ZipStore : public KeyStore {
   }
 
  private:
+  ZipMember readable_member(std::uint64_t index, const std::string& key) const {
+    const ZipMember member = directory_[index];
+    if (!member.readable()) {
+      throw file_error(ErrorKind::kUnsupported, name_of(key),
+                       fmt::format("compression method is {}{}, expected 0 or 8", member.method,
+                                   member.encrypted ? ", encrypted" : ""));
+    }
+    require_plausible(*archive_, member);
+    return member;
+  }
+
   std::optional<std::uint32_t> find(const std::string& key) const {
     const std::string name = prefix_ + key;
     const std::size_t at = first_from(name);
@@ -232,6 +273,8 @@ class ZipStore : public KeyStore {
   SourcePtr archive_;
   ZipMembers members_;
   const ZipDirectory& directory_;
+  InflatedMembers inflated_;
+  ChunkCache& cache_;
   std::vector<std::uint32_t> by_name_;  // members, of equal names the last alone
   std::string prefix_;                  // of all keys: empty, or with its slash
 };

@@ -23,6 +23,7 @@
 #include "formats/zarr/transpose.h"
 #include "tests/cli/scratch_folder.h"
 #include "tests/support/read_plan.h"
+#include "tests/support/zip_writer.h"
 
 namespace npyfs {
 namespace {
@@ -33,6 +34,7 @@ using ::testing::HasSubstr;
 using testing::packed;
 using testing::read_array;
 using testing::text_of;
+using testing::ZipWriter;
 
 std::uint32_t test_seed() {
   const char* given = std::getenv("NPYFS_TEST_SEED");
@@ -225,20 +227,29 @@ class ZarrStore : public ::testing::Test {
   }
 
   // `<i2` of `shape` in `chunks`, plain, fill value 7, but for what `members` says else.
+  static std::string array_v2(const std::string& members) {
+    return R"({"zarr_format":2,"dtype":"<i2","compressor":null,"filters":null,"order":"C",)"
+           R"("fill_value":7,)" +
+           members + "}";
+  }
   void write_v2(const std::string& members, const std::string& name = "x") {
     folder.write("s.zarr/.zgroup", R"({"zarr_format":2})");
-    folder.write("s.zarr/" + name + "/.zarray",
-                 R"({"zarr_format":2,"dtype":"<i2","compressor":null,"filters":null,"order":"C",)"
-                 R"("fill_value":7,)" +
-                     members + "}");
+    folder.write("s.zarr/" + name + "/.zarray", array_v2(members));
+  }
+
+  StorePtr open_zip(const ZipWriter& zip) {
+    folder.write("s.zip", zip.finish());
+    return open("s.zip");
   }
 
   std::string read(const StorePtr& store, std::size_t number = 0) {
     return read_array(*array_of(store, number));
   }
+  std::shared_ptr<const ChunkGrid> grid_of(const StorePtr& store, std::size_t number = 0) {
+    return std::get<std::shared_ptr<const ChunkGrid>>(store->root.arrays.at(number).parts.at(0));
+  }
   ArrayPtr array_of(const StorePtr& store, std::size_t number = 0) {
-    return make_chunked_array(
-        std::get<std::shared_ptr<const ChunkGrid>>(store->root.arrays.at(number).parts.at(0)));
+    return make_chunked_array(grid_of(store, number));
   }
 
   // A kChanged of reading the array, now and from then on.
@@ -424,6 +435,135 @@ TEST_F(ZarrStore, MapsTheMembersOfAnArchiveWhereTheyLie) {
   };
   count(store->root);
   EXPECT_GT(mapped, 0U);
+}
+
+// What deflate cannot make smaller.
+std::string noise(std::size_t nbytes) {
+  std::mt19937 random(1);
+  std::string bytes(nbytes, '\0');
+  std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<char>(random()); });
+  return bytes;
+}
+
+ZipWriter::Options deflated() {
+  ZipWriter::Options options;
+  options.method = 8;
+  return options;
+}
+
+TEST_F(ZarrStore, DeflatedPlainChunksAreDecodedOnceForAll) {
+  ZipWriter zip;
+  zip.add("x/.zarray", array_v2(R"("shape":[7],"chunks":[2])"), deflated());
+  zip.add("x/0", packed(Shorts{1, 2}), deflated());
+  zip.add("x/1", packed(Shorts{3, 4}));
+  zip.add("x/3", packed(Shorts{5, 99}), deflated());
+  const StorePtr store = open_zip(zip);
+  const auto grid = grid_of(store);
+  EXPECT_EQ(grid->storage(),
+            "mapped, 2 of 3 chunks of 2 deflated, a read inflates whole ones (4 bytes)");
+  EXPECT_EQ(read(store), packed(Shorts{1, 2, 3, 4, 7, 7, 5}));
+  EXPECT_EQ(grid->locate(0).kind, ChunkPlace::Kind::kDecoded);
+  EXPECT_EQ(grid->locate(1).kind, ChunkPlace::Kind::kMapped);
+  EXPECT_NE(grid->locate(1).guard.table, nullptr);
+  EXPECT_EQ(grid->locate(2).kind, ChunkPlace::Kind::kAbsent);
+  cache.decoded = 0;
+  for (int reader = 0; reader < 8; ++reader) {
+    EXPECT_EQ(text_of(cache.get(*grid, 3)->bytes), packed(Shorts{5, 99}));
+  }
+  EXPECT_EQ(cache.decoded, 1);
+}
+
+TEST_F(ZarrStore, AMemberOfAnotherSizeIsDamagedAndTheOthersStayVerified) {
+  for (const auto& options : {ZipWriter::Options(), deflated()}) {
+    ZipWriter zip;
+    zip.add("x/.zarray", array_v2(R"("shape":[6],"chunks":[2])"));
+    zip.add("x/0", packed(Shorts{1, 2}));
+    zip.add("x/1", "odd", options);
+    zip.add("x/2", packed(Shorts{5, 6}));
+    StorePtr store = open_zip(zip);
+    EXPECT_EQ(read_array(*array_of(store), {0, 4}), packed(Shorts{1, 2}));
+    EXPECT_EQ(read_array(*array_of(store), {8, 12}), packed(Shorts{5, 6}));
+    EXPECT_THAT(error_of(ErrorKind::kCorrupt,
+                         [&] {
+                           read_array(*array_of(store), {4, 5});
+                         }),
+                HasSubstr("s.zip/x/1: the chunk has 3 bytes, expected 4"));
+    zip.archive[zip.archive.find(packed(Shorts{5, 6}))] ^= 1;
+    store = open_zip(zip);
+    EXPECT_EQ(read_array(*array_of(store), {0, 4}), packed(Shorts{1, 2}));
+    EXPECT_THAT(error_of(ErrorKind::kCorrupt,
+                         [&] {
+                           read_array(*array_of(store), {8, 12});
+                         }),
+                HasSubstr("x/2"));
+  }
+}
+
+TEST_F(ZarrStore, AMemberWithADamagedHeaderIsDamagedAlone) {
+  ZipWriter zip;
+  zip.add("x/.zarray", array_v2(R"("shape":[4],"chunks":[2])"));
+  zip.add("x/0", packed(Shorts{1, 2}));
+  const std::size_t header = zip.archive.size();
+  zip.add("x/1", packed(Shorts{3, 4}));
+  zip.archive[header] = 'Q';
+  const StorePtr store = open_zip(zip);
+  EXPECT_EQ(read_array(*array_of(store), {0, 4}), packed(Shorts{1, 2}));
+  error_of(ErrorKind::kCorrupt, [&] { read_array(*array_of(store), {4, 5}); });
+}
+
+TEST_F(ZarrStore, DeflatedChunksThatAreTooLargeToDecodeAreRefused) {
+  ZipWriter zip;
+  zip.add(".zgroup", R"({"zarr_format":2})");
+  zip.add("x/.zarray", array_v2(R"("shape":[2],"chunks":[1610612736])"));
+  ZipWriter::Options options = deflated();
+  options.claimed_nbytes = std::string("\0\0\0\xc0", 4);  // 3 GiB, from 4 MiB
+  zip.add("x/0", noise(4 << 20), options);
+  const StorePtr store = open_zip(zip);
+  EXPECT_TRUE(store->root.arrays.empty());
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("chunks of 3221225472 bytes are deflated")));
+}
+
+// 8 <i2 in one shard of 4 inner chunks, and its value.
+std::string sharded_array() {
+  return R"({"zarr_format":3,"node_type":"array","shape":[8],"data_type":"int16",)"
+         R"("chunk_grid":{"name":"regular","configuration":{"chunk_shape":[8]}},"fill_value":7,)"
+         R"("chunk_key_encoding":{"name":"default"},"codecs":[{"name":"sharding_indexed",)"
+         R"("configuration":{"chunk_shape":[2],"codecs":[{"name":"bytes",)"
+         R"("configuration":{"endian":"little"}}],"index_codecs":[{"name":"bytes",)"
+         R"("configuration":{"endian":"little"}}]}}]})";
+}
+std::string shard() {
+  return packed(Shorts{1, 2, 3, 4, 5, 6, 7, 8}) +
+         packed(std::vector<std::uint64_t>{0, 4, 4, 4, 8, 4, 12, 4});
+}
+
+TEST_F(ZarrStore, DeflatedShardsAreInflatedOnce) {
+  ZipWriter zip;
+  zip.add("zarr.json", sharded_array());
+  zip.add("c/0", shard(), deflated());
+  const StorePtr store = open_zip(zip);
+  const auto grid = grid_of(store);
+  EXPECT_EQ(grid->storage(),
+            "plain chunks of 2 in deflated shards, a read inflates a whole one (80 bytes)");
+  EXPECT_EQ(read(store), packed(Shorts{1, 2, 3, 4, 5, 6, 7, 8}));
+  // The shard and its index; inner chunks go past this cache.
+  EXPECT_EQ(cache.decoded, 2);
+  read(store);
+  EXPECT_EQ(cache.decoded, 2);
+}
+
+TEST_F(ZarrStore, ShardsAreVerifiedByTheChecksumOfTheArchive) {
+  ZipWriter zip;
+  zip.add("zarr.json", sharded_array());
+  zip.add("c/0", shard());
+  EXPECT_EQ(read(open_zip(zip)), packed(Shorts{1, 2, 3, 4, 5, 6, 7, 8}));
+  zip.archive[zip.archive.find(shard())] ^= 1;
+  const StorePtr store = open_zip(zip);
+  EXPECT_THAT(error_of(ErrorKind::kCorrupt,
+                       [&] {
+                         read_array(*array_of(store), {12, 16});
+                       }),
+              HasSubstr("c/0"));
 }
 
 TEST_F(ZarrStore, TextsOfDamagedChunksAreDamagedAlone) {
