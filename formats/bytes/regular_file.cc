@@ -22,7 +22,24 @@ Error not_regular(const std::string& name, const struct stat& status) {
       S_ISDIR(status.st_mode) ? "is a directory, expected a file" : "not a regular file");
 }
 
+std::int64_t to_ns(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+FileIdentity identity_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+          to_ns(status.st_mtim)};
+}
+
 }  // namespace
+
+std::optional<FileIdentity> FileIdentity::of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    return identity_of(status);
+  }
+  return errno == ENOENT || errno == ENOTDIR ? std::optional(FileIdentity()) : std::nullopt;
+}
 
 std::optional<RegularFile> RegularFile::open(const std::string& path, const std::string& name) {
   struct stat status {};
@@ -57,13 +74,17 @@ RegularFile::~RegularFile() {
   }
 }
 
-std::int64_t RegularFile::changed_at_ns() const {
+struct stat RegularFile::look() const {
   struct stat status {};
   if (::fstat(fd_, &status) != 0) {
     throw system_error(name_, "look at", errno);
   }
-  return static_cast<std::int64_t>(status.st_ctim.tv_sec) * 1'000'000'000 + status.st_ctim.tv_nsec;
+  return status;
 }
+
+FileIdentity RegularFile::identity() const { return identity_of(look()); }
+
+std::int64_t RegularFile::changed_at_ns() const { return to_ns(look().st_ctim); }
 
 std::size_t RegularFile::read(std::uint64_t offset, std::span<std::byte> out) const {
   std::size_t done = 0;

@@ -44,6 +44,7 @@ std::shared_ptr<const ArrayValues> make_values(const ArrayParts& parts) {
   values.metadata = parts.metadata;
   values.chunk_nbytes = parts.pipeline.is_plain() ? chunk_nbytes_of(parts) : 0;
   values.fill = parts.fill;
+  values.note_chunks(*parts.notes_left);
   return std::make_shared<const ArrayValues>(std::move(values));
 }
 

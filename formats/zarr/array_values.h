@@ -24,7 +24,8 @@ namespace npyfs {
 
 // As a source of bytes it is the chunks one behind the other, each of `chunk_nbytes` bytes, whether
 // they were ever written or not: what an array of plain chunks maps to. Which of them there are is
-// not known before they are read. Its identity is that of the array's metadata.
+// not known before they are read. Its identity is that of the array's metadata, and of the chunks
+// that have been read.
 class ArrayValues : public ByteSource {
  public:
   struct Parts {
@@ -35,10 +36,17 @@ class ArrayValues : public ByteSource {
     SourcePtr metadata;
     std::uint64_t chunk_nbytes = 0;  // 0: chunks are not plain
     std::vector<std::byte> fill;     // one element
+    // Of each chunk what it was when the array was opened; empty where that was not noted.
+    std::vector<FileIdentity> noted;
+
+    std::string key(std::uint64_t chunk) const;
+    // Fills `noted`, where values have files of their own and there are at most `left` chunks,
+    // which become fewer.
+    void note_chunks(std::uint64_t& left);
   };
   explicit ArrayValues(Parts parts);
 
-  std::string key(std::uint64_t chunk) const;
+  std::string key(std::uint64_t chunk) const { return parts_.key(chunk); }
   std::string name_of(std::uint64_t chunk) const { return parts_.store->name_of(key(chunk)); }
   const KeyStore& store() const { return *parts_.store; }
   // Of a plain chunk.

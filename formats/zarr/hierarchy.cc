@@ -25,6 +25,8 @@ namespace {
 constexpr int kMostDepth = 64;
 // Consolidated metadata of a large store has some thousand bytes for each array.
 constexpr std::uint64_t kMostDocumentNbytes = std::uint64_t{256} << 20;
+// Chunks that are looked at when the store is opened: about 2 microseconds and 32 bytes each.
+constexpr std::uint64_t kMostNotes = std::uint64_t{1} << 16;
 
 constexpr const char* kArrayV2 = ".zarray";
 constexpr const char* kGroupV2 = ".zgroup";
@@ -321,6 +323,7 @@ class HierarchyReader {
       parts.prefix = prefix;
       parts.keys = metadata.keys;
       parts.metadata = source;
+      parts.notes_left = &notes_left_;
       return make_array_grid(std::move(parts), *context_.cache);
     };
     switch (metadata.type.objects) {
@@ -348,6 +351,7 @@ class HierarchyReader {
   std::shared_ptr<const KeyStore> keys_;
   OpenContext& context_;
   Documents documents_;
+  std::uint64_t notes_left_ = kMostNotes;
   std::shared_ptr<Store> store_ = std::make_shared<Store>();
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "formats/bytes/byte_source.h"
+#include "formats/bytes/regular_file.h"
 #include "formats/format.h"
 
 namespace npyfs {
@@ -38,8 +39,16 @@ class KeyStore {
 
   // "<store>/<key>", for messages.
   virtual std::string name_of(const std::string& key) const = 0;
-  // Null where there is none.
-  virtual std::unique_ptr<StoredValue> open(const std::string& key) const = 0;
+  // Null where there is none. Throws kChanged where it has come, gone or changed: since identify()
+  // said `noted`, which must outlive the value; where that is null, since the store was opened, as
+  // far as can be told. Throws kUnsupported for what is no file.
+  virtual std::unique_ptr<StoredValue> open(const std::string& key,
+                                            const FileIdentity* noted = nullptr) const = 0;
+  // What the value of `key` is now, where values have files of their own and this one can be looked
+  // at.
+  virtual std::optional<FileIdentity> identify(const std::string& /*key*/) const {
+    return std::nullopt;
+  }
   // What the metadata `key` is read from, null where there is none: its mtime and its changes are
   // those of what it describes.
   virtual SourcePtr open_source(const std::string& key) const = 0;
@@ -49,10 +58,6 @@ class KeyStore {
 
   // Whether there are keys below "<prefix>/".
   virtual bool is_folder(const std::string& prefix) const = 0;
-
-  // Throws kChanged where the value of `key` may have come or gone since the store was opened:
-  // to be asked before the absence of a key is taken for a chunk that was never written.
-  virtual void require_complete(const std::string& key) const = 0;
 
   // How the value of `key` lies in an archive; nothing where there is none, or where it is a file
   // of its own. Throws kCorrupt where the archive is damaged there, kUnsupported where it is packed

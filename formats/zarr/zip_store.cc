@@ -149,7 +149,8 @@ class ZipStore : public KeyStore {
     return archive_->name() + "/" + prefix_ + key;
   }
 
-  std::unique_ptr<StoredValue> open(const std::string& key) const override {
+  std::unique_ptr<StoredValue> open(const std::string& key,
+                                    const FileIdentity* /*noted*/) const override {
     const auto index = find(key);
     if (!index) {
       return nullptr;
@@ -193,9 +194,6 @@ class ZipStore : public KeyStore {
     const std::string folder = prefix_ + prefix + "/";
     return lies_in(first_from(folder), folder);
   }
-
-  // The archive is one file, whose changes its source sees.
-  void require_complete(const std::string& /*key*/) const override {}
 
   std::optional<Member> find_member(const std::string& key) const override {
     const auto index = find(key);

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -15,6 +16,7 @@
 
 #include "formats/arrays/chunked_array.h"
 #include "formats/bytes/box.h"
+#include "formats/bytes/regular_file.h"
 #include "formats/bytes/value_access.h"
 #include "formats/store.h"
 #include "formats/zarr/chunk_keys.h"
@@ -252,9 +254,9 @@ class ZarrStore : public ::testing::Test {
     return make_chunked_array(grid_of(store, number));
   }
 
-  // A kChanged of reading the array, now and from then on.
+  // A kChanged of reading the array's first chunks, now and from then on.
   void expect_changed(const StorePtr& store) {
-    error_of(ErrorKind::kChanged, [&] { read(store); });
+    error_of(ErrorKind::kChanged, [&] { read_array(*array_of(store), {0, 8}); });
     EXPECT_TRUE(store->root.arrays[0].sources[0]->changed());
     error_of(ErrorKind::kChanged, [&] { store->root.arrays[0].sources[0]->check_unchanged(); });
   }
@@ -306,27 +308,62 @@ TEST_F(ZarrStore, IndicesInFoldersNeedNotBeAnnounced) {
 }
 
 TEST_F(ZarrStore, AChunkThatIsWrittenLaterIsAChange) {
-  for (const char* filters : {"null", R"([{"id":"delta","dtype":"<i2"}])"}) {
-    write_v2(R"("shape":[4],"chunks":[2])");
-    folder.write("s.zarr/x/.zarray",
-                 R"({"zarr_format":2,"dtype":"<i2","compressor":null,"order":"C","fill_value":7,)"
-                 R"("shape":[4],"chunks":[2],"filters":)" +
-                     std::string(filters) + "}");
-    folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
-    StorePtr store = open();
-    folder.write("s.zarr/x/0", packed(Shorts{3, 4}));  // overwritten
-    expect_changed(store);
-    store = open();
-    folder.write("new", packed(Shorts{5, 6}));
-    std::filesystem::rename("new", "s.zarr/x/0");  // replaced
-    expect_changed(store);
-    store = open();
-    folder.write("s.zarr/x/1", packed(Shorts{5, 6}));  // added
-    expect_changed(store);
-    store = open();
-    std::filesystem::remove("s.zarr/x/1");  // taken away
-    expect_changed(store);
+  // Of the second what its chunks were is not noted.
+  for (const char* shape : {R"("shape":[4])", R"("shape":[140000])"}) {
+    for (const char* filters : {"null", R"([{"id":"delta","dtype":"<i2"}])"}) {
+      folder.write("s.zarr/x/.zarray",
+                   R"({"zarr_format":2,"dtype":"<i2","compressor":null,"order":"C","fill_value":7,)"
+                   R"("chunks":[2],"filters":)" +
+                       std::string(filters) + "," + shape + "}");
+      folder.write("s.zarr/.zgroup", R"({"zarr_format":2})");
+      folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
+      StorePtr store = open();
+      folder.write("s.zarr/x/0", packed(Shorts{3, 4}));  // overwritten
+      expect_changed(store);
+      store = open();
+      for (const std::string& other : {packed(Shorts{3}), packed(Shorts{3, 4, 5})}) {
+        folder.write("s.zarr/x/0", other);  // with another size
+        expect_changed(store);
+      }
+      folder.write("s.zarr/x/0", packed(Shorts{3, 4}));
+      store = open();
+      folder.write("s.zarr/x/0", packed(Shorts{3, 5}));
+      const auto old = std::filesystem::file_time_type(std::chrono::seconds(1000));
+      std::filesystem::last_write_time("s.zarr/x/0", old);  // and dated back
+      expect_changed(store);
+      store = open();
+      folder.write("new", packed(Shorts{5, 6}));
+      std::filesystem::last_write_time("new", old);
+      std::filesystem::rename("new", "s.zarr/x/0");  // replaced
+      expect_changed(store);
+      store = open();
+      folder.write("s.zarr/x/1", packed(Shorts{5, 6}));  // added
+      expect_changed(store);
+      store = open();
+      std::filesystem::remove("s.zarr/x/1");  // taken away
+      expect_changed(store);
+    }
   }
+}
+
+TEST_F(ZarrStore, WhatIsNoChangeOfTheBytesIsNone) {
+  write_v2(R"("shape":[4],"chunks":[2])");
+  folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
+  const StorePtr store = open();
+  std::filesystem::permissions("s.zarr/x/0", std::filesystem::perms::owner_read);
+  std::filesystem::create_hard_link("s.zarr/x/0", "s.zarr/x/0.copy");
+  folder.write("s.zarr/x/README", "no chunk");
+  EXPECT_EQ(read(store), packed(Shorts{1, 2, 7, 7}));
+  store->root.arrays[0].sources[0]->check_unchanged();
+}
+
+TEST_F(ZarrStore, AnArrayIsAsNewAsItsNewestChunk) {
+  write_v2(R"("shape":[4],"chunks":[2])");
+  folder.write("s.zarr/x/1", packed(Shorts{1, 2}));
+  std::filesystem::last_write_time(
+      "s.zarr/x/1", std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_EQ(FileIdentity::of("s.zarr/x/1")->mtime_ns,
+            open()->root.arrays[0].sources[0]->mtime_ns());
 }
 
 TEST_F(ZarrStore, ChangedMetadataIsAChange) {
