@@ -252,18 +252,23 @@ class ZipStore : public KeyStore {
     return at < by_name_.size() && name_at(at).starts_with(folder);
   }
 
-  // Many zip the folder rather than what is in it: the root is where metadata is nearest to the
-  // top.
+  // Many zip the folder rather than what is in it: the root is the deepest folder that holds all
+  // metadata. Stores beside each other are its groups.
   void drop_prefix() {
-    std::size_t least = std::string_view::npos;
+    bool is_first = true;
     for (const std::uint32_t member : by_name_) {
       const std::string_view name = directory_[member].name;
-      const std::size_t slash = name.find_last_of('/');
-      const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
-      const auto depth = static_cast<std::size_t>(std::count(name.begin(), name.end(), '/'));
-      if (is_metadata(name.substr(begin)) && depth < least) {
-        least = depth;
-        prefix_ = name.substr(0, begin);
+      const std::string_view folder = name.substr(0, name.find_last_of('/') + 1);
+      if (!is_metadata(name.substr(folder.size()))) {
+        continue;
+      }
+      if (is_first) {
+        prefix_ = folder;
+        is_first = false;
+      }
+      while (!folder.starts_with(prefix_)) {
+        prefix_.pop_back();
+        prefix_.resize(prefix_.find_last_of('/') + 1);
       }
     }
   }

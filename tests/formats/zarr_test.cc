@@ -422,6 +422,29 @@ TEST_F(ZarrStore, LinksThatGoRoundHaveAnEnd) {
   EXPECT_EQ(open()->root.arrays.size(), 1U);
 }
 
+TEST_F(ZarrStore, StoresBesideEachOtherInAnArchiveAreItsGroups) {
+  ZipWriter zip;
+  for (const std::string name : {"sets/a.zarr", "sets/b.zarr"}) {
+    zip.add(name + "/.zgroup", R"({"zarr_format":2})");
+    zip.add(name + "/x/.zarray", array_v2(R"("shape":[2],"chunks":[2])"));
+  }
+  zip.add("sets/README", "");
+  const StorePtr store = open_zip(zip);
+  ASSERT_EQ(store->root.groups.size(), 2U);
+  EXPECT_EQ(store->root.groups[0].name, "a.zarr");
+  EXPECT_EQ(store->root.groups[1].name, "b.zarr");
+  EXPECT_EQ(store->root.groups[1].arrays.size(), 1U);
+}
+
+TEST_F(ZarrStore, ArraysOfAnArchiveWhoseRootSaysNothingAreAllShown) {
+  ZipWriter zip;
+  zip.add("s.zarr/x/.zarray", array_v2(R"("shape":[2],"chunks":[2])"));
+  zip.add("s.zarr/xy/.zarray", array_v2(R"("shape":[2],"chunks":[2])"));
+  const StorePtr store = open_zip(zip);
+  ASSERT_EQ(store->root.arrays.size(), 2U);
+  EXPECT_EQ(store->root.arrays[1].name, "xy");
+}
+
 TEST_F(ZarrStore, LinksOutOfAConfinedStoreAreNotFollowed) {
   write_v2(R"("shape":[4],"chunks":[2])");
   write_v2(R"("shape":[4],"chunks":[2])", "y");
