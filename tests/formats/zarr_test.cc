@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -420,6 +421,70 @@ TEST_F(ZarrStore, LinksThatGoRoundHaveAnEnd) {
   std::filesystem::create_directory_symlink(folder.path() / "s.zarr", "s.zarr/g/back");
   std::filesystem::create_directory_symlink(folder.path() / "s.zarr/g", "s.zarr/g/self");
   EXPECT_EQ(open()->root.arrays.size(), 1U);
+}
+
+TEST_F(ZarrStore, LinksThatCrossInMoreWaysThanCanBeFollowedHaveAnEnd) {
+  write_v2(R"("shape":[2],"chunks":[2])");
+  constexpr int kFolders = 9;  // 986,409 ways through them
+  for (int from = 0; from < kFolders; ++from) {
+    const std::string group = "s.zarr/g" + std::to_string(from);
+    folder.write(group + "/.zgroup", R"({"zarr_format":2})");
+    for (int to = 0; to < kFolders; ++to) {
+      std::filesystem::create_directory_symlink(folder.path() / ("s.zarr/g" + std::to_string(to)),
+                                                group + "/l" + std::to_string(to));
+    }
+  }
+  EXPECT_EQ(open()->root.groups.size(), static_cast<std::size_t>(kFolders));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("what further ones lead to is left out")));
+}
+
+TEST_F(ZarrStore, ALinkToItselfHidesOnlyWhatItStandsFor) {
+  write_v2(R"("shape":[2],"chunks":[2])");
+  write_v2(R"("shape":[2],"chunks":[2])", "y");
+  std::filesystem::create_symlink("around", "s.zarr/around");
+  std::filesystem::remove("s.zarr/y/.zarray");
+  std::filesystem::create_symlink(".zarray", "s.zarr/y/.zarray");
+  std::filesystem::create_symlink("0", "s.zarr/x/0");
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.arrays.size(), 1U);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("y is left out")));
+  error_of(ErrorKind::kIo, [&] { read(store); });
+}
+
+TEST_F(ZarrStore, AFolderThatCannotBeReadIsLeftOut) {
+  write_v2(R"("shape":[2],"chunks":[2])");
+  folder.write("s.zarr/secret/.zgroup", R"({"zarr_format":2})");
+  folder.write("s.zarr/closed/x/.zgroup", R"({"zarr_format":2})");
+  // Root may read everything: for this, be somebody else.
+  constexpr uid_t kNobody = 65534;
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  std::filesystem::permissions("s.zarr/secret", std::filesystem::perms(0311));
+  std::filesystem::permissions("s.zarr/closed", std::filesystem::perms(0));
+  const uid_t user = ::geteuid();
+  ASSERT_EQ(user == 0 ? ::seteuid(kNobody) : 0, 0);
+  StorePtr store;
+  EXPECT_NO_THROW(store = open());
+  ASSERT_EQ(user == 0 ? ::seteuid(user) : 0, 0);
+  std::filesystem::permissions("s.zarr/secret", std::filesystem::perms(0755));
+  std::filesystem::permissions("s.zarr/closed", std::filesystem::perms(0755));
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->root.arrays.size(), 1U);
+  EXPECT_TRUE(store->root.groups.empty());
+  EXPECT_THAT(warnings,
+              ElementsAre(HasSubstr("closed is left out"), HasSubstr("secret is left out")));
+}
+
+TEST_F(ZarrStore, FoldersBehindLinksAreThoseOfAConfinedStoreOnlyWithinIt) {
+  write_v2(R"("shape":[2],"chunks":[2])", "g/x");
+  folder.write("outside/y/.zarray", array_v2(R"("shape":[2],"chunks":[2])"));
+  std::filesystem::create_directory_symlink(folder.path() / "s.zarr/g", "s.zarr/inside");
+  std::filesystem::create_directory_symlink(folder.path() / "outside", "s.zarr/outside");
+  EXPECT_EQ(open()->root.groups.size(), 3U);
+  confine = true;
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.groups.size(), 2U);
+  EXPECT_EQ(store->root.groups[1].name, "inside");
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("outside is left out")));
 }
 
 TEST_F(ZarrStore, StoresBesideEachOtherInAnArchiveAreItsGroups) {
