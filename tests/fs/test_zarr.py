@@ -164,6 +164,20 @@ class Archives(ZarrTest):
                          self.arrays["packed"][4 * PAGE:5 * PAGE].tobytes())
 
 
+class Attributes(ZarrTest):
+    # What Python's json writes and reads, and other readers refuse.
+    ODD = {"half": "\ud800", "pair": "\U0001f3b5", "infinite": 1e400, "large": 10**200, "long": "x" * (3 << 20)}
+
+    def test_odd_values_hide_nothing(self):
+        text = json.dumps(self.ODD).replace("Infinity", "1e400")
+        (self.store / ".zattrs").write_text(text)
+        self.assertEqual(json.loads(text), self.ODD)
+        mnt = self.mount_store()
+        self.assertEqual(np.load(mnt / "attrs.npy", allow_pickle=True)[()], self.ODD)
+        self.assertEqual(json.loads((mnt / "attrs.json").read_bytes()),
+                         {**self.ODD, "half": "\ufffd", "infinite": None})
+
+
 class Sizes(ZarrTest):
     def test_a_header_of_another_alignment(self):
         mnt = self.mount(self.store)
