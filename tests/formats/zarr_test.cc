@@ -126,6 +126,11 @@ TEST(FillValue, IsAnElement) {
   EXPECT_EQ(fill_of("\"NaN\"", "<f4"), "\0\0\xc0\x7f"s);
   EXPECT_EQ(fill_of("NaN", "<f4"), "\0\0\xc0\x7f"s);
   EXPECT_EQ(fill_of("\"-Infinity\"", "<f2"), "\0\xfc"s);
+  EXPECT_EQ(fill_of("1.5", "<f2"), "\0\x3e"s);
+  EXPECT_EQ(fill_of("6e-8", ">f2"), "\0\x01"s);
+  EXPECT_EQ(fill_of("1e6", "<f2"), "\0\x7c"s);
+  EXPECT_EQ(fill_of("1e400", "<f8"), "\0\0\0\0\0\0\xf0\x7f"s);
+  EXPECT_EQ(fill_of("0.0", "<f16"), std::string(16, '\0'));
   EXPECT_EQ(fill_of("-0.0", ">f8"), "\x80\0\0\0\0\0\0\0"s);
   EXPECT_EQ(fill_of("\"0x7fc01234\"", "<f4"), "\x34\x12\xc0\x7f");
   EXPECT_EQ(fill_of("[1.0, \"NaN\"]", "<c8"), "\0\0\x80\x3f\0\0\xc0\x7f"s);
@@ -143,6 +148,9 @@ TEST(FillValue, MustFitTheType) {
                                                                      {"128", "|i1"},
                                                                      {"1.5", "<i4"},
                                                                      {"\"x\"", "<f4"},
+                                                                     {"1.5", "<f16"},
+                                                                     {"[1.5, 0]", "<c32"},
+                                                                     {"1e400", "<i8"},
                                                                      {"\"0x7fc0\"", "<f4"},
                                                                      {"[1]", "<c8"},
                                                                      {"2", "|b1"},
@@ -406,6 +414,45 @@ TEST_F(ZarrStore, LeavesOutWhatItDoesNotUnderstand) {
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("codec 'zfpy' is not known; codec is left out"),
                                     HasSubstr("giant is left out"), HasSubstr("large is left out"),
                                     HasSubstr("rank is left out"), HasSubstr("zero is left out")));
+}
+
+TEST_F(ZarrStore, DamagedAttributesHideNothingElse) {
+  write_v2(R"("shape":[2],"chunks":[2])");
+  write_v2(R"("shape":[2],"chunks":[2])", "y");
+  folder.write("s.zarr/x/.zattrs", R"({"a":)" + std::string(20'000, '[') + "}");
+  folder.write("s.zarr/y/.zattrs", R"({"a":"\ud800","b":1e400,"c":3})");
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.arrays.size(), 2U);
+  EXPECT_TRUE(store->root.arrays[0].attributes.empty());
+  EXPECT_EQ(store->root.arrays[1].attributes.size(), 3U);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("nested deeper than 512; the attributes are left")));
+}
+
+TEST_F(ZarrStore, AChunkThatClaimsMoreThanItsSizeIsDamaged) {
+  using namespace std::string_literals;
+  const std::map<std::string, std::string> bombs = {
+      {"blosc", "\2\1\x33\4\xef\xff\xff\x7f\0\0\1\0\x14\0\0\0\0\0\0\0"s},
+      {"zstd", "\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\x0f\1\0\0"s},
+      {"gzip", "\x1f\x8b\x08\0\0\0\0\0\0\3"s + testing::deflate_raw(std::string(16 << 20, '\0')) +
+                   std::string(8, '\0')}};
+  for (const auto& [id, bytes] : bombs) {
+    folder.write("s.zarr/" + id + "/.zarray",
+                 R"({"zarr_format":2,"dtype":"<i2","filters":null,"order":"C","fill_value":0,)"
+                 R"("shape":[4],"chunks":[2],"compressor":{"id":")" +
+                     id + "\"}}");
+    folder.write("s.zarr/" + id + "/0", bytes);
+  }
+  folder.write("s.zarr/.zgroup", R"({"zarr_format":2})");
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.arrays.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(error_of(ErrorKind::kCorrupt,
+                         [&] {
+                           read_array(*array_of(store, i), {0, 4});
+                         }),
+                HasSubstr(store->root.arrays[i].name + "/0: "));
+    EXPECT_EQ(read_array(*array_of(store, i), {4, 8}), std::string(4, '\0'));
+  }
 }
 
 TEST_F(ZarrStore, RefusesWhatIsNoStore) {
