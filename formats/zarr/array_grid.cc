@@ -205,7 +205,8 @@ class ShardedGrid : public ZarrGrid {
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& context) const override {
-    const auto [shard, inner] = place_of(chunk);
+    const Place at = place_of(chunk);
+    const std::uint64_t shard = at.shard;
     const auto value = values().open_chunk(shard);
     if (!value) {
       fill_elements(out, fill_value());
@@ -217,9 +218,9 @@ class ShardedGrid : public ZarrGrid {
       values().name_damage(shard, [&] { index_offset(layout, value->nbytes()); });
     }
     const auto index = cache_.get(indices_, shard);
-    index->require_good({inner * 16, inner * 16 + 16});
+    index->require_good({at.inner * 16, at.inner * 16 + 16});
     std::optional<InnerPlace> place;
-    values().name_damage(shard, [&] { place = find(index->bytes, inner, value->nbytes()); });
+    values().name_damage(shard, [&] { place = find(index->bytes, at.inner, value->nbytes()); });
     if (!place) {
       fill_elements(out, fill_value());
       return;
