@@ -22,21 +22,18 @@ Error not_regular(const std::string& name, const struct stat& status) {
       S_ISDIR(status.st_mode) ? "is a directory, expected a file" : "not a regular file");
 }
 
-std::int64_t to_ns(const timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-FileIdentity identity_of(const struct stat& status) {
-  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-          to_ns(status.st_mtim)};
-}
-
 }  // namespace
+
+FileIdentity::FileIdentity(const struct stat& status)
+    : device(status.st_dev),
+      inode(status.st_ino),
+      nbytes(static_cast<std::uint64_t>(status.st_size)),
+      mtime_ns(to_ns(status.st_mtim)) {}
 
 std::optional<FileIdentity> FileIdentity::of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) {
-    return identity_of(status);
+    return FileIdentity(status);
   }
   return errno == ENOENT || errno == ENOTDIR ? std::optional(FileIdentity()) : std::nullopt;
 }
@@ -82,7 +79,7 @@ struct stat RegularFile::look() const {
   return status;
 }
 
-FileIdentity RegularFile::identity() const { return identity_of(look()); }
+FileIdentity RegularFile::identity() const { return FileIdentity(look()); }
 
 std::int64_t RegularFile::changed_at_ns() const { return to_ns(look().st_ctim); }
 

@@ -8,11 +8,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <span>
 #include <string>
 
 namespace npyfs {
+
+// Nanoseconds since the epoch.
+inline std::int64_t to_ns(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
 
 // What a file is the same by.
 struct FileIdentity {
@@ -20,6 +26,9 @@ struct FileIdentity {
   std::uint64_t inode = 0;  // 0: there is no such file
   std::uint64_t nbytes = 0;
   std::int64_t mtime_ns = 0;
+
+  FileIdentity() = default;
+  explicit FileIdentity(const struct stat& status);
   bool operator==(const FileIdentity&) const = default;
   bool exists() const { return inode != 0; }
 

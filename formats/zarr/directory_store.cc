@@ -20,10 +20,6 @@ namespace npyfs {
 
 namespace {
 
-std::int64_t to_ns(const timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
 std::int64_t now_ns(clockid_t clock) {
   timespec now{};
   ::clock_gettime(clock, &now);
