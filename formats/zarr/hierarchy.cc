@@ -29,7 +29,7 @@ constexpr int kMostDepth = 64;
 constexpr std::uint64_t kMostListedAgain = 1000;
 // Consolidated metadata of a large store has some thousand bytes for each array.
 constexpr std::uint64_t kMostDocumentNbytes = std::uint64_t{256} << 20;
-// Chunks that are looked at when the store is opened: about 2 microseconds and 32 bytes each.
+// Chunks that are looked at when the store is opened: about 3 microseconds and 32 bytes each.
 constexpr std::uint64_t kMostNotes = std::uint64_t{1} << 16;
 
 constexpr const char* kArrayV2 = ".zarray";

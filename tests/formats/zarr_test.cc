@@ -143,23 +143,23 @@ TEST(FillValue, IsAnElement) {
 }
 
 TEST(FillValue, MustFitTheType) {
-  for (const auto& [json, type] : std::map<const char*, const char*>{{"256", "|u1"},
-                                                                     {"-1", "|u1"},
-                                                                     {"128", "|i1"},
-                                                                     {"1.5", "<i4"},
-                                                                     {"\"x\"", "<f4"},
-                                                                     {"1.5", "<f16"},
-                                                                     {"[1.5, 0]", "<c32"},
-                                                                     {"1e400", "<i8"},
-                                                                     {"\"0x7fc0\"", "<f4"},
-                                                                     {"[1]", "<c8"},
-                                                                     {"2", "|b1"},
-                                                                     {"\"abc\"", "<U2"},
-                                                                     {"\"YWI=\"", "|V3"},
-                                                                     {"\"YWJjZA==\"", "|S3"},
-                                                                     {"\"!\"", "|S3"},
-                                                                     {"{}", "<i8"}}) {
-    EXPECT_THAT(error_of(ErrorKind::kUnsupported, [&] { fill_of(json, type); }),
+  for (const auto& wrong : std::map<const char*, const char*>{{"256", "|u1"},
+                                                              {"-1", "|u1"},
+                                                              {"128", "|i1"},
+                                                              {"1.5", "<i4"},
+                                                              {"\"x\"", "<f4"},
+                                                              {"1.5", "<f16"},
+                                                              {"[1.5, 0]", "<c32"},
+                                                              {"1e400", "<i8"},
+                                                              {"\"0x7fc0\"", "<f4"},
+                                                              {"[1]", "<c8"},
+                                                              {"2", "|b1"},
+                                                              {"\"abc\"", "<U2"},
+                                                              {"\"YWI=\"", "|V3"},
+                                                              {"\"YWJjZA==\"", "|S3"},
+                                                              {"\"!\"", "|S3"},
+                                                              {"{}", "<i8"}}) {
+    EXPECT_THAT(error_of(ErrorKind::kUnsupported, [&] { fill_of(wrong.first, wrong.second); }),
                 HasSubstr("fill_value is"));
   }
 }
