@@ -186,6 +186,13 @@ bool write_value(const Value& value, const DType& dtype, Out out) {
 }  // namespace
 
 std::vector<std::byte> read_fill_value(const Value& value, const DType& dtype) {
+  // Taken before anything shows that there are elements at all; structured ones have arrays in
+  // them.
+  constexpr std::uint32_t kMostNbytes = std::uint32_t{16} << 20;
+  if (dtype.itemsize > kMostNbytes) {
+    throw Error(ErrorKind::kTooLarge, fmt::format("an element has {} bytes, expected at most {}",
+                                                  dtype.itemsize, kMostNbytes));
+  }
   std::vector<std::byte> element(dtype.itemsize);
   if (!is_null(value) && !write_value(value, dtype, element)) {
     throw Error(ErrorKind::kUnsupported, fmt::format("fill_value is {}, expected a value of {}",

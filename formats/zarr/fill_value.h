@@ -12,7 +12,8 @@
 
 namespace npyfs {
 
-// One element of `dtype`; zeroes for null. Throws kUnsupported for what is no value of the type.
+// One element of `dtype`; zeroes for null. Throws kUnsupported for what is no value of the type,
+// kTooLarge for a type of more than 16 MiB.
 std::vector<std::byte> read_fill_value(const Value& value, const DType& dtype);
 
 }  // namespace npyfs

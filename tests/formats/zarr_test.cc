@@ -164,6 +164,11 @@ TEST(FillValue, MustFitTheType) {
   }
 }
 
+TEST(FillValue, TakesNoMemoryForElementsThatNobodyHas) {
+  EXPECT_THAT(error_of(ErrorKind::kTooLarge, [&] { fill_of("null", "|V2000000000"); }),
+              HasSubstr("an element has 2000000000 bytes, expected at most 16777216"));
+}
+
 TEST(ElementType, OfVersion2) {
   const auto descr = [](const char* json) {
     const Value value = parse_json(json);
