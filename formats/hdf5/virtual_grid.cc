@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "formats/bytes/box.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/error.h"
 #include "formats/hdf5/read_grids.h"
@@ -39,39 +40,6 @@ std::uint64_t taken_before(const Steps& steps, std::uint64_t end) {
     return taken(steps);
   }
   return whole * steps.block + std::min(into % steps.stride, steps.block);
-}
-
-// Strides in bytes of a dense array in C order.
-Shape strides_of(const Shape& shape, std::uint64_t itemsize) {
-  Shape strides(shape.size(), itemsize);
-  for (std::size_t axis = shape.size(); axis-- > 1;) {
-    strides[axis - 1] = strides[axis] * shape[axis];
-  }
-  return strides;
-}
-
-// Copies a box between two dense arrays; both pointers are at its first element.
-void copy_box(std::byte* to, const Shape& to_strides, const std::byte* from,
-              const Shape& from_strides, const Shape& count, std::uint64_t itemsize,
-              std::size_t axis = 0) {
-  if (axis == count.size()) {
-    std::memcpy(to, from, itemsize);
-    return;
-  }
-  if (axis + 1 == count.size()) {
-    std::memcpy(to, from, count[axis] * itemsize);
-    return;
-  }
-  for (std::uint64_t i = 0; i < count[axis]; ++i) {
-    copy_box(to + i * to_strides[axis], to_strides, from + i * from_strides[axis], from_strides,
-             count, itemsize, axis + 1);
-  }
-}
-
-void fill(std::span<std::byte> out, std::span<const std::byte> element) {
-  for (std::size_t at = 0; at < out.size(); at += element.size()) {
-    std::memcpy(out.data() + at, element.data(), element.size());
-  }
 }
 
 // Reads boxes of any grid.
@@ -129,13 +97,13 @@ class BoxReader {
       last += (high - 1 - begin[axis]) * strides[axis];
     }
     const auto copy = [&](const std::byte* bytes) {
-      copy_box(out.data() + to, out_strides, bytes, strides, common, itemsize);
+      copy_strided({bytes, strides}, {out.data() + to, out_strides}, common, itemsize);
     };
     const ChunkPlace place = grid_.locate(chunk);
     switch (place.kind) {
       case ChunkPlace::Kind::kAbsent: {
         std::vector<std::byte> filled(last - from + itemsize);
-        fill(filled, grid_.fill_value());
+        fill_elements(filled, grid_.fill_value());
         copy(filled.data());
         break;
       }
@@ -160,11 +128,11 @@ class BoxReader {
   ChunkCache& cache_;
 };
 
-class VirtualGrid : public ChunkGrid {
+class VirtualGrid : public DecodedGrid {
  public:
   VirtualGrid(const ArrayDescription& array, std::vector<VirtualPart> parts, ChunkCache& cache)
-      : ChunkGrid({array.dtype, array.shape, block_shape(array), true}, array.fill_value,
-                  fmt::format("{} boxes of other arrays", parts.size())),
+      : DecodedGrid({array.dtype, array.shape, block_shape(array), true}, array.fill_value,
+                    fmt::format("{} boxes of other arrays", parts.size())),
         parts_(std::move(parts)),
         cache_(cache) {
     for (const VirtualPart& part : parts_) {
@@ -172,15 +140,9 @@ class VirtualGrid : public ChunkGrid {
     }
   }
 
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
-  }
-
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
-    fill(out, fill_value());
+    fill_elements(out, fill_value());
     const Shape begin = chunk_begin(chunk);
     const Shape stored = stored_shape(chunk);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
