@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -300,38 +301,69 @@ class Opener {
                        const VirtualStorage& storage, std::vector<SourcePtr>& sources) {
     const VisitScope scope(*this, {&file, array.path});
     std::vector<VirtualPart> parts;
+    std::set<const SourceArray*> seen;
+    std::vector<std::string> missing;
     for (const VirtualStorage::Mapping& mapping : storage.mappings) {
-      add_part(file, mapping, parts, sources);
+      LinkedFile* const from = find_source_file(file, mapping.file);
+      const SourceArray* const found =
+          from == nullptr ? nullptr : source_array(*from, mapping.path);
+      if (found == nullptr) {
+        missing.push_back(fmt::format("{} of {}", mapping.path, mapping.file));
+        continue;
+      }
+      if (seen.insert(found).second) {
+        sources.insert(sources.end(), found->sources.begin(), found->sources.end());
+      }
+      parts.push_back({found->grid, found->sources, mapping.here,
+                       mapping.there.value_or(VirtualStorage::whole(found->grid->shape()))});
+    }
+    if (!missing.empty()) {
+      context_.warn(fmt::format(
+          "{}: {}: {} of the {} arrays that it is made of are not there, the first of them {}: "
+          "its fill value stands for them",
+          printable(file.process->source()->name()), printable(array.path), missing.size(),
+          storage.mappings.size(), printable(missing.front())));
     }
     return make_virtual_grid(array, std::move(parts), *context_.cache);
   }
 
-  // A source that is not there is the fill value, as for libhdf5.
-  void add_part(LinkedFile& file, const VirtualStorage::Mapping& mapping,
-                std::vector<VirtualPart>& parts, std::vector<SourcePtr>& sources) {
-    GroupDescription described;
-    LinkedFile* from = nullptr;
+  // Null for one that is not there, which is the fill value, as for libhdf5.
+  LinkedFile* find_source_file(LinkedFile& from, const std::string& name) {
     try {
-      from = &linked_file(file, mapping.file);
-      described = describe(*from, mapping.path);
+      return &linked_file(from, name);
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kNotFound) {
-        return;
+      if (error.kind() != ErrorKind::kNotFound) {
+        throw;
       }
-      throw;
+      return nullptr;
     }
-    if (described.arrays.size() != 1) {
-      return;
+  }
+
+  // What boxes are taken of.
+  struct SourceArray {
+    GridPtr grid;  // null: there is no such array
+    std::vector<SourcePtr> sources;
+  };
+
+  // Described, and its index read, once however many boxes are taken of it. Null likewise.
+  const SourceArray* source_array(LinkedFile& file, const std::string& path) {
+    const auto key = std::make_pair(static_cast<const LinkedFile*>(&file), path);
+    auto found = source_arrays_.find(key);
+    if (found == source_arrays_.end()) {
+      SourceArray made{nullptr, {file.process->source()}};
+      const GroupDescription described = describe(file, path);
+      if (described.arrays.size() == 1) {
+        made.grid = make_grid(file, described.arrays.front(), made.sources);
+      }
+      found = source_arrays_.emplace(key, std::move(made)).first;
     }
-    VirtualPart part{nullptr, {from->process->source()}, mapping.here, {}};
-    part.grid = make_grid(*from, described.arrays.front(), part.sources);
-    part.there = mapping.there.value_or(VirtualStorage::whole(part.grid->shape()));
-    sources.insert(sources.end(), part.sources.begin(), part.sources.end());
-    parts.push_back(std::move(part));
+    return found->second.grid == nullptr ? nullptr : &found->second;
   }
 
   OpenContext& context_;
   std::map<std::string, std::unique_ptr<LinkedFile>> files_;  // by absolute path
+  // By file and path.
+  std::map<std::pair<const LinkedFile*, std::string>, SourceArray> source_arrays_;
   std::vector<Visit> visits_;
   std::size_t described_ = 0;
   std::size_t left_out_ = 0;

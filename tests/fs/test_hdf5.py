@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import time
@@ -151,6 +152,55 @@ class Whole(Hdf5Test):
         self.assert_file(mnt / "strided.npy", sources[:, ::2].reshape(2000, 3))
         self.assert_file(mnt / "gone.npy", np.full(10, 3, "<f4"))
         self.assertFalse((mnt / "secret.npy").exists())
+
+    def test_boxes_of_arrays_far_larger_than_themselves(self):
+        """A column of 4 GiB that lie in another file, of 4 GiB that were never written; strides."""
+        rows = np.arange(0, 1 << 20, 4099)
+        with open(self.folder / "wide.bin", "wb") as raw:
+            raw.truncate(1 << 32)
+            for row in rows:
+                os.pwrite(raw.fileno(), bytes([row % 251 + 1]), int(row) * 4096 + 7)
+        with h5py.File(self.folder / "wide.h5", "w") as file:
+            file.create_dataset("raw", (1 << 20, 4096), "u1", external=[("wide.bin", 0, 1 << 32)])
+            file.create_dataset("flat", (1 << 32,), "u1", external=[("wide.bin", 0, 1 << 32)])
+            file.create_dataset("never", (1 << 20, 4096), "u1", fillvalue=9)
+        layouts = {name: h5py.VirtualLayout((1 << 20,), "u1") for name in ("raw", "never")}
+        layouts["flat"] = h5py.VirtualLayout((1 << 10,), "u1")
+        layouts["raw"][:] = h5py.VirtualSource("wide.h5", "raw", (1 << 20, 4096))[:, 7]
+        layouts["never"][:] = h5py.VirtualSource("wide.h5", "never", (1 << 20, 4096))[:, 7]
+        layouts["flat"][:] = h5py.VirtualSource("wide.h5", "flat", (1 << 32,))[7::1 << 22]
+        with h5py.File(self.path, "w") as file:
+            for name, layout in layouts.items():
+                file.create_virtual_dataset(name, layout)
+        expected = np.zeros(1 << 20, "u1")
+        expected[rows] = rows % 251 + 1
+        mnt = self.mount(self.path)
+        self.assert_file(mnt / "raw.npy", expected)
+        self.assert_file(mnt / "flat.npy", expected[::1 << 10])
+        self.assert_file(mnt / "never.npy", np.full(1 << 20, 9, "u1"))
+        status = pathlib.Path(f"/proc/{self.daemon(mnt)}/status").read_text()
+        peak_kib = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+        self.assertLess(peak_kib, 512 << 10)
+
+    def test_many_boxes_of_one_array(self):
+        """The array is described, and its index of 10 000 chunks read, once."""
+        data = np.arange(100_000, dtype="<i4")
+        with h5py.File(self.folder / "part.h5", "w") as file:
+            file.create_dataset("d", data=data, chunks=(10,))
+        layout = h5py.VirtualLayout((2_000,), "<i4")
+        for i in range(2_000):
+            layout[i] = h5py.VirtualSource("part.h5", "d", (100_000,))[i * 7]
+        gone = h5py.VirtualLayout((3,), "<i4")
+        for i in range(3):
+            gone[i] = h5py.VirtualSource("gone.h5" if i else "part.h5", "d", (100_000,))[i]
+        with h5py.File(self.path, "w") as file:
+            for i in range(20):
+                file.create_virtual_dataset(f"v{i}", layout)
+            file.create_virtual_dataset("gone", gone)
+        mnt = self.mount(self.path)  # as one by one: more than 20 000 links
+        self.assert_file(mnt / "v19.npy", data[:14_000:7])
+        self.assertIn("/gone: 2 of the 3 arrays that it is made of are not there, the first of them "
+                      "d of gone.h5: its fill value stands for them", self.said)
 
     def test_what_was_never_written_is_the_fill_value(self):
         for block in (0, 512, 1024):
