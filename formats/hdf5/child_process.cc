@@ -67,21 +67,18 @@ std::string cause_of_death(int status) {
 
 class Hdf5Process::Child {
  public:
-  Child(const std::string& path, const std::string& name) : name_(name) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (file.get() < 0) {
-      throw system_error(name, "open", errno);
-    }
+  explicit Child(const ByteSource& source) : name_(source.name()) {
+    const Descriptor file(source.open_again());
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-      throw system_error(name, "make a socket for the reader of", errno);
+      throw system_error(name_, "make a socket for the reader of", errno);
     }
     socket_ = ends[0];
     const Descriptor theirs(ends[1]);
     const int error = spawn(theirs.get(), file.get());
     if (error != 0) {
       ::close(socket_);
-      throw system_error(name, "start the reader of", error);
+      throw system_error(name_, "start the reader of", error);
     }
   }
   Child(const Child&) = delete;
@@ -224,8 +221,7 @@ class Hdf5Process::Child {
   pid_t pid_ = 0;
 };
 
-Hdf5Process::Hdf5Process(SourcePtr source, std::string path)
-    : source_(std::move(source)), path_(std::move(path)) {}
+Hdf5Process::Hdf5Process(SourcePtr source) : source_(std::move(source)) {}
 
 Hdf5Process::~Hdf5Process() = default;
 
@@ -245,7 +241,7 @@ void Hdf5Process::ask(FrameWriter& request,
     try {
       if (child_ == nullptr) {
         source_->check_unchanged();
-        child_ = std::make_unique<Child>(path_, source_->name());
+        child_ = std::make_unique<Child>(*source_);
       }
       child_->send(question);
       const std::uint64_t most =

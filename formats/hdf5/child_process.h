@@ -20,9 +20,8 @@ namespace npyfs {
 // one place below fs/ with a lock and a process (see formats/README.md).
 class Hdf5Process {
  public:
-  // `path` stays good wherever the working directory goes. The source is asked whether it has
-  // changed.
-  Hdf5Process(SourcePtr source, std::string path);
+  // Of the very file that the source has open, whatever its path leads to by now.
+  explicit Hdf5Process(SourcePtr source);
   ~Hdf5Process();
   Hdf5Process(const Hdf5Process&) = delete;
   Hdf5Process& operator=(const Hdf5Process&) = delete;
@@ -45,7 +44,6 @@ class Hdf5Process {
   class Child;
 
   SourcePtr source_;
-  std::string path_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<Child> child_;  // guarded by mutex_
 };

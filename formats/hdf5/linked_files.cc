@@ -104,7 +104,7 @@ class Opener {
       }
     }
     auto file = std::make_unique<LinkedFile>(
-        LinkedFile{std::make_shared<Hdf5Process>(source, absolute),
+        LinkedFile{std::make_shared<Hdf5Process>(source),
                    Folder(fs::path(absolute).parent_path().string(), true)});
     return *files_.emplace(absolute, std::move(file)).first->second;
   }

@@ -7,6 +7,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -243,6 +245,29 @@ TEST_F(Hdf5Child, MayTalkNonsense) {
 
 TEST_F(Hdf5Child, TellsWhatTheLibraryHasAgainstIt) {
   EXPECT_THAT(refusal("nothing"), HasSubstr("the HDF5 library cannot open it: "));
+}
+
+TEST_F(Hdf5Child, IsNotRunUnconfined) {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_THAT(refusal("(denied)"), HasSubstr("does not let it be confined: Permission denied"));
+#endif
+}
+
+// The path may lead to another file by the time the child is started.
+TEST_F(Hdf5Child, ReadsTheVeryFileThatWasOpened) {
+  const fs::path golden = fs::path(NPYFS_TEST_DATA) / "hdf5";
+  const std::string path = folder_ / "a.h5";
+  fs::copy_file(golden / "das_contig.h5", path);
+  const Hdf5Process kept(FileSource::open(path, path));
+  const Hdf5Process on_demand(FileSource::open(path, path, FileSource::Descriptor::kOnDemand));
+  fs::rename(path, folder_ / "b.h5");
+  fs::copy_file(golden / "userblock.h5", path);
+  EXPECT_EQ(refusal_of([&] { on_demand.source()->open_again(); }).kind, ErrorKind::kChanged);
+  struct stat status {};
+  const int fd = kept.source()->open_again();
+  ASSERT_EQ(::fstat(fd, &status), 0);
+  ::close(fd);
+  EXPECT_EQ(static_cast<std::uint64_t>(status.st_size), fs::file_size(folder_ / "b.h5"));
 }
 
 TEST_F(Hdf5Child, OpensNoFileThatALinkNames) {
