@@ -28,12 +28,17 @@ namespace npyfs {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = Hdf5Process::Clock;
 
 // The child is ended after ten seconds of work without a word; waiting for a disk may take longer.
 constexpr std::chrono::seconds kMostSilence{120};
-// Of a frame; a longer one is read as far as the file's own size makes it believable.
-constexpr std::uint64_t kUsualFrameNbytes = std::uint64_t{16} << 20;
+// For one block: what never comes to an end need not be silent. 2 GiB of text on a slow disk take
+// less.
+constexpr std::chrono::seconds kMostReadTime{300};
+// Of a frame: attributes, each number of which takes 9 bytes, and their names. A longer one is read
+// as far as the file's own size makes it believable.
+constexpr std::uint64_t kUsualFrameNbytes =
+    9 * kMostAttributeValues + kMostAttributeNbytes + (std::uint64_t{16} << 20);
 
 class Descriptor {
  public:
@@ -85,7 +90,7 @@ class Hdf5Process::Child {
   Child& operator=(const Child&) = delete;
   ~Child() {
     ::close(socket_);
-    end();
+    kill();
     wait();
   }
 
@@ -99,9 +104,9 @@ class Hdf5Process::Child {
     }
   }
 
-  void receive(Frame& frame, std::uint64_t most_nbytes) {
+  void receive(Frame& frame, std::uint64_t most_nbytes, Clock::time_point end) {
     std::byte head[kFrameHeadNbytes];
-    receive(head);
+    receive(head, end);
     const auto nbytes = load_le<std::uint32_t>(head);
     if (nbytes == 0 || nbytes > most_nbytes) {
       throw file_error(ErrorKind::kCorrupt, name_,
@@ -111,19 +116,19 @@ class Hdf5Process::Child {
     }
     frame.kind = static_cast<FrameKind>(head[kFrameHeadNbytes - 1]);
     frame.bytes.resize(nbytes - 1);
-    receive(frame.bytes);
+    receive(frame.bytes, end);
   }
 
  private:
-  void receive(std::span<std::byte> out) {
+  void receive(std::span<std::byte> out, Clock::time_point end) {
+    using std::chrono::milliseconds;
     while (!out.empty()) {
       pollfd ready{socket_, POLLIN, 0};
-      const int found =
-          ::poll(&ready, 1,
-                 static_cast<int>(
-                     std::chrono::duration_cast<std::chrono::milliseconds>(kMostSilence).count()));
-      if (found == 0) {
-        end();
+      const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+      const auto most = std::clamp<milliseconds>(left, milliseconds(0), kMostSilence);
+      const int found = ::poll(&ready, 1, static_cast<int>(most.count()));
+      if (found == 0 || left <= milliseconds(0)) {
+        kill();
         throw died();
       }
       const ssize_t n = found < 0 ? -1 : ::recv(socket_, out.data(), out.size(), 0);
@@ -183,7 +188,7 @@ class Hdf5Process::Child {
   }
 
   // Once it has been waited for it has no number; 0 would be npyfs itself and all it belongs to.
-  void end() const {
+  void kill() const {
     if (pid_ > 0) {
       ::kill(pid_, SIGKILL);
     }
@@ -207,7 +212,7 @@ class Hdf5Process::Child {
       }
       ::poll(nullptr, 0, 10);
     }
-    end();
+    kill();
     return fault(cause_of_death(wait()));
   }
 
@@ -230,7 +235,7 @@ void Hdf5Process::rest() const {
   child_.reset();
 }
 
-void Hdf5Process::ask(FrameWriter& request,
+void Hdf5Process::ask(FrameWriter& request, Clock::time_point end,
                       const std::function<bool(const Frame& frame)>& take) const {
   const std::lock_guard lock(mutex_);
   const auto question = request.finish();
@@ -248,7 +253,7 @@ void Hdf5Process::ask(FrameWriter& request,
           kUsualFrameNbytes + std::min<std::uint64_t>(source_->nbytes(), UINT32_MAX / 2);
       Frame frame;
       do {
-        child_->receive(frame, most);
+        child_->receive(frame, most, end);
         answered = true;
       } while (!take(frame));
       return;
@@ -278,7 +283,7 @@ void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t cha
   std::byte first{};
   source_->read_at(0, {&first, 1});
   std::string failure;
-  ask(request, [&](const Frame& frame) {
+  ask(request, Clock::now() + kMostReadTime, [&](const Frame& frame) {
     switch (frame.kind) {
       case FrameKind::kData:
         if (frame.bytes.size() > out.size()) {

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -28,9 +29,13 @@ class Hdf5Process {
 
   const SourcePtr& source() const { return source_; }
 
+  using Clock = std::chrono::steady_clock;
+
   // Sends `request` and hands every frame of the answer to `take` until that returns true. Throws
-  // what `take` throws, and kCorrupt where the child dies or is silent for too long.
-  void ask(FrameWriter& request, const std::function<bool(const Frame& frame)>& take) const;
+  // what `take` throws, and kCorrupt where the child dies, is silent for too long, or has not given
+  // all of the answer at `end`.
+  void ask(FrameWriter& request, Clock::time_point end,
+           const std::function<bool(const Frame& frame)>& take) const;
 
   // The box `start`, `count` of the data set `path`, which is to fill `out`. Throws kCorrupt where
   // it does not, or cannot be read.

@@ -188,7 +188,7 @@ std::shared_ptr<const ChunkGrid> all_damaged(std::shared_ptr<ChunkReader> reader
 
 std::shared_ptr<const ChunkGrid> make_chunk_reader(
     const ArrayDescription& array, const ChunkedStorage& storage, const Hdf5Process& process,
-    const std::function<void(const std::string&)>& warn) {
+    Hdf5Process::Clock::time_point end, const std::function<void(const std::string&)>& warn) {
   const SourcePtr& source = process.source();
   const auto make = [&] {
     return std::make_shared<ChunkReader>(array, storage, source,
@@ -208,7 +208,7 @@ std::shared_ptr<const ChunkGrid> make_chunk_reader(
   const Attempt from_library = [&](ChunkReader& reader) {
     FrameWriter request(FrameKind::kChunks);
     request.add_text(array.path);
-    process.ask(request, [&](const Frame& frame) {
+    process.ask(request, end, [&](const Frame& frame) {
       if (frame.kind == FrameKind::kFailure) {
         throw file_error(ErrorKind::kCorrupt, source->name(),
                          FrameReader(frame.bytes, source->name()).take_text());

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -29,8 +30,15 @@ constexpr std::size_t kMostFiles = 10'000;
 constexpr std::size_t kMostLinksInARow = 16;
 // Links of one small file may fan out into more than could ever be followed.
 constexpr std::size_t kMostDescribed = 20'000;
+// Of what is left out for its own reason: then their number.
+constexpr std::size_t kMostWarnings = 100;
 // Each linked file has a child of its own, which starts again when it is needed.
 constexpr std::size_t kMostChildren = 64;
+
+// To open all: beside it, for each file, and for each MiB of them, since texts are read through.
+constexpr std::chrono::seconds kOpenTime{300};
+constexpr std::chrono::seconds kOpenTimeOfFile{1};
+constexpr std::chrono::milliseconds kOpenTimeOfMiB{100};
 
 // One file; its relative names count from its own folder.
 struct LinkedFile {
@@ -65,6 +73,10 @@ class Opener {
     }
     const VisitScope scope(*this, {&file, "/"});
     build(file, described.groups.front(), store->root);
+    if (left_out_ > kMostWarnings) {
+      context_.warn(fmt::format("{}: {} more are left out", printable(source->name()),
+                                left_out_ - kMostWarnings));
+    }
     store->root.name.clear();
     return store;
   }
@@ -95,6 +107,7 @@ class Opener {
 
   LinkedFile& add_file(const std::string& absolute, const SourcePtr& source) {
     if (files_.size() >= kMostFiles) {
+      is_exhausted_ = true;
       throw file_error(ErrorKind::kTooLarge, source->name(),
                        fmt::format("more than {} files are linked to", kMostFiles));
     }
@@ -103,6 +116,7 @@ class Opener {
         other->process->rest();
       }
     }
+    end_ += kOpenTimeOfFile + kOpenTimeOfMiB * (source->nbytes() >> 20);
     auto file = std::make_unique<LinkedFile>(
         LinkedFile{std::make_shared<Hdf5Process>(source),
                    Folder(fs::path(absolute).parent_path().string(), true)});
@@ -147,14 +161,20 @@ class Opener {
   GroupDescription describe(const LinkedFile& file, const std::string& path) {
     const std::string& name = file.process->source()->name();
     if (++described_ > kMostDescribed) {
+      is_exhausted_ = true;
       throw file_error(ErrorKind::kTooLarge, name,
                        fmt::format("more than {} links have been followed", kMostDescribed));
     }
     file.process->source()->check_unchanged();
     FrameWriter request(FrameKind::kDescribe);
     request.add_text(path);
-    DescriptionReader reader(name);
-    file.process->ask(request, [&](const Frame& frame) { return reader.add(frame); });
+    DescriptionReader reader(name, budget_);
+    try {
+      file.process->ask(request, end_, [&](const Frame& frame) { return reader.add(frame); });
+    } catch (const Error& error) {
+      is_exhausted_ = error.kind() == ErrorKind::kTooLarge || Hdf5Process::Clock::now() > end_;
+      throw;
+    }
     for (const std::string& warning : reader.warnings()) {
       context_.warn(fmt::format("{}: {}", printable(name), printable(warning)));
     }
@@ -162,7 +182,6 @@ class Opener {
   }
 
   void leave_out(const LinkedFile& file, const std::string& path, const Error& error) {
-    constexpr std::size_t kMostWarnings = 1000;
     if (++left_out_ > kMostWarnings) {
       return;
     }
@@ -189,9 +208,10 @@ class Opener {
     }
   }
 
-  // What changed while it was read, or could not be read just now, is not left out.
-  static void require_lenient(const Error& error) {
-    if (error.kind() == ErrorKind::kChanged || error.kind() == ErrorKind::kIo) {
+  // What changed while it was read, or could not be read just now, is not left out; nor is what
+  // takes too much: the next link would, too.
+  void require_lenient(const Error& error) const {
+    if (error.kind() == ErrorKind::kChanged || error.kind() == ErrorKind::kIo || is_exhausted_) {
       throw;
     }
   }
@@ -268,7 +288,7 @@ class Opener {
           0);
     }
     if (const auto* chunked = std::get_if<ChunkedStorage>(&array.storage)) {
-      return make_chunk_reader(array, *chunked, *file.process, context_.warn);
+      return make_chunk_reader(array, *chunked, *file.process, end_, context_.warn);
     }
     if (const auto* read = std::get_if<ReadStorage>(&array.storage)) {
       return make_library_grid(array, *read, file.process);
@@ -365,6 +385,9 @@ class Opener {
   // By file and path.
   std::map<std::pair<const LinkedFile*, std::string>, SourceArray> source_arrays_;
   std::vector<Visit> visits_;
+  DescriptionBudget budget_;
+  Hdf5Process::Clock::time_point end_ = Hdf5Process::Clock::now() + kOpenTime;
+  bool is_exhausted_ = false;
   std::size_t described_ = 0;
   std::size_t left_out_ = 0;
 };

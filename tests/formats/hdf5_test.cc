@@ -72,7 +72,8 @@ FrameWriter chunked_array(const Shape& shape, const Shape& chunk_shape, std::uin
 
 std::string refusal_of_frame(FrameWriter writer) {
   const Frame frame = frame_of(writer);
-  DescriptionReader reader(kName);
+  DescriptionBudget budget;
+  DescriptionReader reader(kName, budget);
   const auto refusal = refusal_of([&] { reader.add(frame); });
   EXPECT_EQ(refusal.kind, ErrorKind::kCorrupt) << refusal.text;
   EXPECT_THAT(refusal.text, HasSubstr(kName));
@@ -80,7 +81,8 @@ std::string refusal_of_frame(FrameWriter writer) {
 }
 
 TEST(Hdf5Description, SaysWhatWasSaid) {
-  DescriptionReader reader(kName);
+  DescriptionBudget budget;
+  DescriptionReader reader(kName, budget);
   FrameWriter group(FrameKind::kGroupBegin);
   group.add_text("").add_value(Value{Dict{{"z", Value{Complex{1, -2}}}}});
   FrameWriter array = chunked_array({10, 3}, {4, 3}, 1);
@@ -140,7 +142,8 @@ TEST(Hdf5Description, RefusesTypesThatNumpyDoesNotSpell) {
       FrameWriter writer = begin_array(StorageTag::kAbsent, descr, 4, {1});
       return frame_of(writer);
     }();
-    DescriptionReader reader(kName);
+    DescriptionBudget budget;
+    DescriptionReader reader(kName, budget);
     EXPECT_THROW(reader.add(frame), Error) << descr;
   }
 }
@@ -149,19 +152,22 @@ TEST(Hdf5Description, EndsWhereItSaysItDoes) {
   FrameWriter writer = chunked_array({10, 3}, {4, 3}, 0);
   const Frame whole = frame_of(writer);
   for (std::size_t n = 0; n < whole.bytes.size(); ++n) {
-    DescriptionReader reader(kName);
+    DescriptionBudget budget;
+    DescriptionReader reader(kName, budget);
     Frame cut = whole;
     cut.bytes.resize(n);
     EXPECT_THROW(reader.add(cut), Error) << n;
   }
   Frame longer = whole;
   longer.bytes.push_back(std::byte{0});
-  DescriptionReader reader(kName);
+  DescriptionBudget budget;
+  DescriptionReader reader(kName, budget);
   EXPECT_THROW(reader.add(longer), Error);
 }
 
 TEST(Hdf5Description, NestsOnlySoDeep) {
-  DescriptionReader reader(kName);
+  DescriptionBudget budget;
+  DescriptionReader reader(kName, budget);
   FrameWriter group(FrameKind::kGroupBegin);
   group.add_text("g").add_value(Value{Dict{}});
   const Frame frame = frame_of(group);
@@ -178,6 +184,34 @@ TEST(Hdf5Description, NestsOnlySoDeep) {
   EXPECT_THAT(refusal_of_frame(attributes), HasSubstr("attributes nested deeper"));
 }
 
+// All that a file leads to counts: many answers, each within its limits, are too much at last.
+TEST(Hdf5Description, TakesOnlySoMuch) {
+  FrameWriter array = chunked_array({10, 3}, {4, 3}, 0);
+  const Frame frame = frame_of(array);
+  DescriptionBudget budget;
+  budget.objects = DescriptionBudget::kMostObjects - 2;
+  for (int i = 0; i < 2; ++i) {
+    DescriptionReader(kName, budget).add(frame);
+  }
+  DescriptionReader reader(kName, budget);
+  const auto objects = refusal_of([&] { reader.add(frame); });
+  EXPECT_EQ(objects.kind, ErrorKind::kTooLarge);
+  EXPECT_THAT(objects.text, HasSubstr("a.h5: it holds, or leads to, more than 1000000 objects"));
+
+  // A list of nothing takes a byte in the frame, and much more in memory.
+  FrameWriter group(FrameKind::kGroupBegin);
+  group.add_text("g").add_value(Value{Dict{{"a", Value{List(1000)}}}});
+  budget.objects = 0;
+  budget.nbytes = DescriptionBudget::kMostNbytes - 1000 * sizeof(Value);
+  const auto nbytes = refusal_of([&] { reader.add(frame_of(group)); });
+  EXPECT_EQ(nbytes.kind, ErrorKind::kTooLarge);
+  EXPECT_THAT(nbytes.text, HasSubstr("more than 1073741824 bytes"));
+
+  FrameWriter hostile(FrameKind::kGroupBegin);
+  hostile.add_text("g").add_value(Value{List(2 * kMostAttributeValues)});
+  EXPECT_THAT(refusal_of_frame(hostile), HasSubstr("attributes of more than 8388608 values"));
+}
+
 TEST(Hdf5Description, SurvivesAnyBytes) {
   const std::uint32_t seed = test_seed();
   SCOPED_TRACE("NPYFS_TEST_SEED=" + std::to_string(seed));
@@ -191,7 +225,8 @@ TEST(Hdf5Description, SurvivesAnyBytes) {
       frame.bytes[random() % frame.bytes.size()] = static_cast<std::byte>(random());
     }
     frame.kind = static_cast<FrameKind>(random() % 2 == 0 ? 18 : random() % 30);
-    DescriptionReader reader(kName);
+    DescriptionBudget budget;
+    DescriptionReader reader(kName, budget);
     try {
       reader.add(frame);
     } catch (const Error&) {

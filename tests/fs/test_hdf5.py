@@ -97,6 +97,44 @@ class Whole(Hdf5Test):
         self.assertEqual(json.loads((mnt / "x.attrs.json").read_text()),
                          {"MATLAB_class": "double"})
 
+    def test_attributes_of_any_size(self):
+        wide = np.arange(3_000_000) % 251
+        with h5py.File(self.path, "w", libver="latest") as file:
+            x = file.create_dataset("x", data=np.arange(3))
+            x.attrs["wide"] = wide.astype("u1")
+            x.attrs["unit"] = "V"
+            file.create_dataset("y", data=np.arange(4))
+            file["y"].attrs["wider"] = np.zeros(5_000_000, "u1")
+            file["y"].attrs["unit"] = "A"
+        mnt = self.mount(self.path)
+        attributes = json.loads((mnt / "x.attrs.json").read_text())
+        self.assertEqual(attributes, {"unit": "V", "wide": wide.tolist()})
+        self.assertEqual(json.loads((mnt / "y.attrs.json").read_text()), {"unit": "A"})
+        self.assertIn("attributes (those of a file may hold 4194304 values and 33554432 bytes of "
+                      "text) are left out: wider of /y", self.said)
+
+    def test_what_is_left_out_is_said(self):
+        with h5py.File(self.path, "w") as file:
+            x = file.create_dataset("x", data=np.arange(3))
+            for i in range(10):
+                file.create_dataset(f"empty{i}", data=h5py.Empty("f4"))
+            file["soft"] = h5py.SoftLink("/nowhere")
+            file["away"] = h5py.ExternalLink("gone.h5", "/x")
+            x.attrs["object"] = x.ref
+            x.attrs["region"] = x.regionref[:2]
+            x.attrs["unit"] = "V"
+        mnt = self.mount(self.path)
+        self.assertEqual(sorted(p.name for p in mnt.glob("*.npy")), ["attrs.npy", "x.npy"])
+        self.assertEqual(json.loads((mnt / "x.attrs.json").read_text()), {"unit": "V"})
+        lines = self.said.splitlines()
+        self.assertEqual(len(lines), 4, lines)
+        for text in ("attributes that are references are left out: object of /x, region of /x",
+                     "data sets without a shape (H5S_NULL) are left out: /empty0, /empty1, /empty2, "
+                     "/empty3, /empty4, /empty5, /empty6, /empty7 and 2 more",
+                     "links that lead nowhere, or through other files, are left out: /soft",
+                     "away: left out: "):
+            self.assertIn(text, self.said)
+
     def test_every_index_of_new_files(self):
         """Small chunks and many: pages, super blocks and levels of each kind of index."""
         random = np.random.default_rng(2)
@@ -321,6 +359,55 @@ class Hostile(Hdf5Test):
         done = npyfs("info", self.path)
         self.assertEqual(done.returncode, 1)
         self.assertIn("more than 1000000 objects", done.stderr)
+
+
+    def test_links_that_fan_out(self):
+        """2^30 paths by soft links, by links to other files, in circles and not."""
+        with h5py.File(self.path, "w") as file:
+            file.create_group("g0")["x"] = np.arange(3)
+            for depth in range(1, 31):
+                outer = file.create_group(f"g{depth}")
+                outer["a"] = h5py.SoftLink(f"/g{depth - 1}")
+                outer["b"] = h5py.SoftLink(f"/g{(depth + 7) % 31}")
+                outer["c"] = h5py.SoftLink(f"/g{depth - 1}")
+        self.assert_refused("more than 1000000 objects")
+        for i in range(16):
+            with h5py.File(self.folder / f"f{i}.h5", "w") as file:
+                for k in range(8):
+                    file[f"l{k}"] = h5py.ExternalLink(f"f{(i + 1 + k) % 16}.h5", "/")
+        with h5py.File(self.path, "w") as file:
+            file["away"] = h5py.ExternalLink("f0.h5", "/")
+        self.assert_refused("more than 20000 links have been followed")
+
+    def assert_refused(self, text):
+        """By one line, after at most 100 about links that lead back."""
+        done = npyfs("info", self.path)
+        self.assertEqual(done.returncode, 1)
+        *lines, last = done.stderr.splitlines()
+        self.assertLessEqual(len(lines), 100)
+        self.assertIn(text, last)
+        for line in lines:
+            self.assertIn("leads back to itself", line)
+
+    def test_attributes_that_are_told_again_and_again(self):
+        """6 MB of text to which 300 links lead, in its file and from another one."""
+        with h5py.File(self.path, "w") as file:
+            inner = file.create_group("g")
+            for i in range(100):
+                inner.attrs[f"a{i}"] = b"x" * 60_000
+            for i in range(300):
+                file[f"l{i}"] = inner
+        mnt = self.mount(self.path)
+        line, = self.said.splitlines()
+        self.assertIn("33554432 bytes of text) are left out: ", line)
+        status = pathlib.Path(f"/proc/{self.daemon(mnt)}/status").read_text()
+        self.assertLess(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]), 1 << 20)
+        npyfs("umount", mnt)
+        self.path.rename(self.folder / "t.h5")
+        with h5py.File(self.path, "w") as file:
+            for i in range(300):
+                file[f"l{i}"] = h5py.ExternalLink("t.h5", "/g")
+        self.assert_refused("more than 1073741824 bytes, expected less")
 
 
 class Damage(Hdf5Test):
