@@ -32,6 +32,7 @@ constexpr std::size_t kMostLinksInARow = 16;
 constexpr std::size_t kMostDescribed = 20'000;
 // Of what is left out for its own reason: then their number.
 constexpr std::size_t kMostWarnings = 100;
+constexpr const char* kOffsets = "_offsets";
 // Each linked file has a child of its own, which starts again when it is needed.
 constexpr std::size_t kMostChildren = 64;
 
@@ -203,8 +204,54 @@ class Opener {
         leave_out(file, link.name, error);
       }
     }
+    settle_names(file, group.arrays);
     for (GroupDescription& inner : described.groups) {
       build(file, inner, group.groups.emplace_back());
+    }
+  }
+
+  // NAME_offsets beside sequences says where they begin, whatever else the file calls so: that one
+  // gets another name.
+  void settle_names(const LinkedFile& file, std::vector<StoredArray>& arrays) const {
+    std::map<std::string, std::size_t> names;  // how many have it
+    for (const StoredArray& array : arrays) {
+      ++names[array.name];
+    }
+    if (names.size() == arrays.size()) {
+      return;
+    }
+    // Offsets stand directly behind what they are of.
+    const auto offsets_follow = [&](std::size_t i, const std::string& name) {
+      return i + 1 < arrays.size() && arrays[i + 1].name == name + kOffsets;
+    };
+    std::map<std::string, std::string> sequences;  // by the name of their offsets
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      if (offsets_follow(i, arrays[i].name)) {
+        sequences.emplace(arrays[i].name + kOffsets, arrays[i].name);
+      }
+    }
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      const std::string old = arrays[i].name;
+      const auto of = sequences.find(old);
+      if (of == sequences.end() || names[old] < 2 || (i > 0 && arrays[i - 1].name == of->second)) {
+        continue;
+      }
+      std::string name;
+      for (int n = 2; name.empty() || names.count(name) != 0; ++n) {
+        name = fmt::format("{}~{}", old, n);
+      }
+      --names[old];
+      ++names[name];
+      context_.warn(
+          fmt::format("{}: {} is shown as {}, since {} says where the sequences of {} begin",
+                      printable(file.process->source()->name()), printable(old), printable(name),
+                      printable(old), printable(of->second)));
+      if (offsets_follow(i, old)) {
+        --names[arrays[i + 1].name];
+        arrays[i + 1].name = name + kOffsets;
+        ++names[arrays[i + 1].name];
+      }
+      arrays[i].name = name;
     }
   }
 
@@ -258,7 +305,7 @@ class Opener {
     offsets.insert(offsets.end(), read.row_ends.begin(), read.row_ends.end());
     const auto bytes = std::as_bytes(std::span(offsets));
     StoredArray stored;
-    stored.name = array.name + "_offsets";
+    stored.name = array.name + kOffsets;
     stored.sources = {file.process->source()};
     stored.parts.emplace_back(make_mapped_grid(
         DType::simple("<i8"), {offsets.size()},

@@ -97,6 +97,25 @@ class Whole(Hdf5Test):
         self.assertEqual(json.loads((mnt / "x.attrs.json").read_text()),
                          {"MATLAB_class": "double"})
 
+    def test_names_that_offsets_take(self):
+        with h5py.File(self.path, "w") as file:
+            for name in ("v", "v_offsets"):
+                vlen = file.create_dataset(f"g/{name}", (3,), dtype=h5py.vlen_dtype(np.dtype("<f4")))
+                for i in range(3):
+                    vlen[i] = np.full(i + len(name), i)
+            file["g/v_offsets_offsets"] = np.arange(5)
+            file["g/v_offsets~2"] = np.arange(6)
+        mnt = self.mount(self.path)
+        self.assertEqual(sorted(p.name for p in (mnt / "g").iterdir()),
+                         ["v.npy", "v_offsets.npy", "v_offsets_offsets.npy", "v_offsets~2.npy",
+                          "v_offsets~3.npy", "v_offsets~3_offsets.npy"])
+        self.assert_file(mnt / "g/v_offsets.npy", np.array([0, 1, 3, 6]))
+        self.assert_file(mnt / "g/v_offsets_offsets.npy", np.arange(5))
+        self.assert_file(mnt / "g/v_offsets~2.npy", np.arange(6))
+        self.assert_file(mnt / "g/v_offsets~3_offsets.npy", np.array([0, 9, 19, 30]))
+        self.assertIn("v_offsets is shown as v_offsets~3, since v_offsets says where the sequences of "
+                      "v begin", self.said)
+
     def test_attributes_of_any_size(self):
         wide = np.arange(3_000_000) % 251
         with h5py.File(self.path, "w", libver="latest") as file:
