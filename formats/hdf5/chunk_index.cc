@@ -107,8 +107,8 @@ void require_chunked(StructureParser& layout, const StructureReader& reader,
 
 }  // namespace
 
-void read_chunk_index(const ByteSource& source, const ChunkIndexPlace& where,
-                      const TakeChunk& take) {
+std::optional<ChunkRow> read_chunk_index(const ByteSource& source, const ChunkIndexPlace& where,
+                                         const TakeChunk& take) {
   StructureReader reader(source, where.base);
   const std::uint64_t address = where.header;
   const auto messages = read_object_header(reader, address);
@@ -124,13 +124,14 @@ void read_chunk_index(const ByteSource& source, const ChunkIndexPlace& where,
     if (root != kUndefinedAddress) {
       TreeReader(reader, where.chunk_shape, take).read(root, std::nullopt);
     }
-  } else if (version == 4) {
+    return std::nullopt;
+  }
+  if (version == 4) {
     require_chunked(layout, reader, address);
     const HeaderMessage& space = find_message(messages, kDataspaceMessage, reader, address);
-    read_new_chunk_index(reader, where, space.body, layout, take);
-  } else {
-    throw reader.unsupported(fmt::format("its chunks are laid out by version {}", version));
+    return read_new_chunk_index(reader, where, space.body, layout, take);
   }
+  throw reader.unsupported(fmt::format("its chunks are laid out by version {}", version));
 }
 
 }  // namespace npyfs

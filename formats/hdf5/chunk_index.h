@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "formats/bytes/byte_source.h"
@@ -29,10 +30,18 @@ struct ChunkIndexPlace {
 using TakeChunk =
     std::function<void(std::span<const std::uint64_t> place, const StoredChunk& chunk)>;
 
+// An index that takes no space: all chunks that there may ever be, one behind the other.
+struct ChunkRow {
+  std::uint64_t address = 0;  // of the first, the base added
+  std::uint32_t nbytes = 0;   // of each
+  Shape grid_shape;           // in chunks; they lie in its C order
+};
+
 // Hands over every chunk that the index names, in its order; addresses with the base added, not
-// checked to lie within the file. Reads no byte twice as much as the file has. Throws kCorrupt for
-// a damaged index, kUnsupported for one of a kind that is not known here.
-void read_chunk_index(const ByteSource& source, const ChunkIndexPlace& where,
-                      const TakeChunk& take);
+// checked to lie within the file. Where they lie in a row nothing is handed over, but where that
+// is. Reads no byte twice as much as the file has. Throws kCorrupt for a damaged index,
+// kUnsupported for one of a kind that is not known here.
+std::optional<ChunkRow> read_chunk_index(const ByteSource& source, const ChunkIndexPlace& where,
+                                         const TakeChunk& take);
 
 }  // namespace npyfs

@@ -92,8 +92,6 @@ class PlaceNumbers {
     place_[axes_[0]] = number;
     return place_;
   }
-  // Nothing where it overflows.
-  std::optional<std::uint64_t> count() const { return element_count(lengths_); }
 
  private:
   std::vector<std::size_t> axes_;
@@ -107,7 +105,7 @@ class IndexReader {
               const TakeChunk& take)
       : reader_(reader), where_(where), most_(most), take_(take) {}
 
-  void read(StructureParser& layout) {
+  std::optional<ChunkRow> read(StructureParser& layout) {
     constexpr std::uint64_t kSingleIsFiltered = 2;
     const std::uint64_t flags = layout.take(1);
     if (layout.take(1) != where_.chunk_shape.size() + 1) {
@@ -127,8 +125,7 @@ class IndexReader {
         break;
       }
       case IndexKind::kImplicit:
-        read_implicit(layout.take(8));
-        break;
+        return read_implicit(layout.take(8));
       case IndexKind::kFixedArray:
         layout.skip(1);
         read_fixed_array(layout.take(8));
@@ -145,6 +142,7 @@ class IndexReader {
         throw reader_.unsupported(
             fmt::format("its chunks have an index of kind {}", static_cast<unsigned>(kind)));
     }
+    return std::nullopt;
   }
 
  private:
@@ -161,19 +159,20 @@ class IndexReader {
     }
   }
 
-  void read_implicit(std::uint64_t address) {
-    PlaceNumbers numbers(most_, where_.chunk_shape, false);
-    const auto count = numbers.count();
+  std::optional<ChunkRow> read_implicit(std::uint64_t address) const {
     if (address == kUndefinedAddress) {
-      return;
+      return std::nullopt;
     }
+    ChunkRow row{address + reader_.base(), full_nbytes(), {}};
+    for (std::size_t axis = 0; axis < most_.size(); ++axis) {
+      row.grid_shape.push_back(divide_up(most_[axis], where_.chunk_shape[axis]));
+    }
+    const auto count = element_count(row.grid_shape);
     const auto nbytes = count ? checked_mul(*count, where_.chunk_nbytes) : std::nullopt;
     if (!nbytes || *nbytes > reader_.file_nbytes()) {
       throw corrupt(address, "there are more chunks than the file can hold");
     }
-    for (std::uint64_t i = 0; i < *count; ++i) {
-      hand_over(numbers.place_of(i), address + i * where_.chunk_nbytes, {0, full_nbytes(), 0});
-    }
+    return row;
   }
 
   // An element of an array of chunks: an address, of filtered chunks also a size and a mask.
@@ -498,11 +497,11 @@ class IndexReader {
 
 }  // namespace
 
-void read_new_chunk_index(StructureReader& reader, const ChunkIndexPlace& where,
-                          std::span<const std::byte> dataspace, StructureParser& layout,
-                          const TakeChunk& take) {
+std::optional<ChunkRow> read_new_chunk_index(StructureReader& reader, const ChunkIndexPlace& where,
+                                             std::span<const std::byte> dataspace,
+                                             StructureParser& layout, const TakeChunk& take) {
   const Shape most = take_most_shape(dataspace, reader, where.header, where.shape);
-  IndexReader(reader, where, most, take).read(layout);
+  return IndexReader(reader, where, most, take).read(layout);
 }
 
 }  // namespace npyfs

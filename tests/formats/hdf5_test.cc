@@ -438,8 +438,8 @@ TEST(Hdf5Index, TableFindsChunks) {
   ASSERT_TRUE(table.sort());
   EXPECT_EQ(table.find(3)->address, 30U);
   EXPECT_EQ(table.find(1'000'000)->address, 10'000'000U);
-  EXPECT_EQ(table.find(4), nullptr);
-  EXPECT_EQ(table.find(1'000'001), nullptr);
+  EXPECT_FALSE(table.find(4));
+  EXPECT_FALSE(table.find(1'000'001));
   table.add(7, {});
   EXPECT_FALSE(table.sort());
 }

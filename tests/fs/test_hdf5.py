@@ -468,6 +468,9 @@ class Damage(Hdf5Test):
         self.path.write_bytes(blob.replace(message, struct.pack("<H", 60123) + message[2:]))
         done = npyfs("info", self.path)
         self.assertIn("x.npy", done.stdout)
+        self.assertEqual(done.stderr.splitlines(), [
+            f"npyfs: warning: {self.path}: /x needs the filter 60123 (deflate), which npyfs does not "
+            "have; 8 of its 8 chunks cannot be read"])
         mnt = self.mount(self.path, "--header-align", "4096")
         self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
         self.assertIn("needs the filter 60123 (deflate)", (mnt / ".npyfs/errors").read_text())
@@ -479,6 +482,26 @@ class Damage(Hdf5Test):
         self.path.write_bytes(blob[:at] + b"XXXX" + blob[at + 4:])
         mnt = self.mount(self.path, "--header-align", "4096")
         self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
+
+    def test_chunks_in_a_row(self):
+        """An index that is arithmetic takes no memory: 2^28 chunks of a byte; a part of such."""
+        creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        creation.set_chunk((1, 1))
+        with h5py.File(self.path, "w", libver="latest") as file:
+            space = h5py.h5s.create_simple((7, 5), (9, 11))
+            small = h5py.h5d.create(file.id, b"small", h5py.h5t.STD_U8LE, space, creation)
+            array = np.arange(35, dtype="u1").reshape(7, 5)
+            small.write(h5py.h5s.ALL, h5py.h5s.ALL, array)
+            space = h5py.h5s.create_simple((1 << 14, 1 << 14))
+            large = h5py.h5d.create(file.id, b"large", h5py.h5t.STD_U8LE, space, creation)
+            self.assertEqual(large.get_storage_size(), 1 << 28)
+        mnt = self.mount(self.path)
+        self.assert_file(mnt / "small.npy", array)
+        self.assertEqual(read_range(mnt / "large.npy", 1 << 27, 8), bytes(8))
+        status = pathlib.Path(f"/proc/{self.daemon(mnt)}/status").read_text()
+        self.assertLess(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]), 512 << 10)
 
     def test_a_file_that_changes(self):
         self.write_chunks(compression="gzip")
