@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 
 #include "formats/bytes/endian.h"
 #include "formats/hdf5/child_describe.h"
@@ -112,7 +113,7 @@ void send_frame(FrameWriter& frame) {
   allow_cpu();
 }
 
-void answer(hid_t file, const Frame& request) {
+void answer(hid_t file, BoxReader& reader, const Frame& request) {
   static const std::string kName = "the request";
   FrameReader fields(request.bytes, kName);
   const std::string path = fields.take_text();
@@ -130,7 +131,9 @@ void answer(hid_t file, const Frame& request) {
       box.characters = fields.take_u32();
       box.start = fields.take_shape();
       box.count = fields.take_shape();
-      read_box(file, box, send_frame);
+      box.skip_nbytes = fields.take_u64();
+      box.nbytes = fields.take_u64();
+      reader.read(box, send_frame);
       break;
     }
     default:
@@ -148,6 +151,7 @@ void send_failure(const std::string& text) {
 // say.
 void serve(const std::string& refusal) {
   H5File file;
+  std::optional<BoxReader> reader;  // after the file, closed before it
   Frame request;
   while (read_request(request)) {
     allow_cpu();
@@ -157,8 +161,9 @@ void serve(const std::string& refusal) {
       }
       if (!file.is_open()) {
         file = open_child_file();
+        reader.emplace(file.id());
       }
-      answer(file.id(), request);
+      answer(file.id(), *reader, request);
       FrameWriter end(FrameKind::kEnd);
       send_frame(end);
     } catch (const std::bad_alloc&) {

@@ -271,10 +271,11 @@ void Hdf5Process::ask(FrameWriter& request, Clock::time_point end,
 }
 
 void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t characters,
-                       const Shape& start, const Shape& count, std::span<std::byte> out) const {
+                       const Shape& start, const Shape& count, std::uint64_t skip_nbytes,
+                       std::span<std::byte> out) const {
   FrameWriter request(FrameKind::kRead);
   request.add_text(path).add_u8(static_cast<std::uint8_t>(form)).add_u32(characters);
-  request.add_shape(start).add_shape(count);
+  request.add_shape(start).add_shape(count).add_u64(skip_nbytes).add_u64(out.size());
   const auto wrong = [&](const std::string& text) {
     return file_error(ErrorKind::kCorrupt, source_->name(),
                       fmt::format("{} from {}: {}", path, shape_text(start), text));

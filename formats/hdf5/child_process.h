@@ -37,10 +37,10 @@ class Hdf5Process {
   void ask(FrameWriter& request, Clock::time_point end,
            const std::function<bool(const Frame& frame)>& take) const;
 
-  // The box `start`, `count` of the data set `path`, which is to fill `out`. Throws kCorrupt where
-  // it does not, or cannot be read.
+  // Of the box `start`, `count` of the data set `path` the bytes from `skip_nbytes` on, which are
+  // to fill `out`. Throws kCorrupt where they do not, or cannot be read.
   void read(const std::string& path, ReadForm form, std::uint32_t characters, const Shape& start,
-            const Shape& count, std::span<std::byte> out) const;
+            const Shape& count, std::uint64_t skip_nbytes, std::span<std::byte> out) const;
 
   // Ends the child: nothing is going to be asked for some time, or the process is about to fork.
   void rest() const;

@@ -25,7 +25,8 @@ namespace npyfs {
 enum class FrameKind : std::uint8_t {
   // To the child.
   kDescribe = 1,  // text path: the object there, and all below it
-  kRead = 2,      // text path, u8 form, u32 characters, shape start, shape count
+  kRead = 2,      // text path, u8 form, u32 characters, shape start, shape count, of the bytes
+                  // that are found u64 how many to skip, u64 how many to send
   kChunks = 3,    // text path: where its chunks lie
   // From the child.
   kGroupBegin = 16,    // text name, value attributes
