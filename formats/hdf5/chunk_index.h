@@ -13,12 +13,15 @@
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/dtype.h"
 #include "formats/hdf5/chunk_table.h"
+#include "formats/hdf5/object_header.h"
 
 namespace npyfs {
 
 // Where to look. Lengths and shapes are along the data set's own axes.
 struct ChunkIndexPlace {
-  std::uint64_t base = 0;    // what addresses in the file count from
+  std::uint64_t base = 0;  // what addresses in the file count from
+  // Bytes of each address and length in the file.
+  StructureWidths widths;
   std::uint64_t header = 0;  // address of the object header
   Shape shape;
   Shape chunk_shape;

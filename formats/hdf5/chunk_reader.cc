@@ -14,6 +14,7 @@
 #include "formats/hdf5/chunk_index.h"
 #include "formats/hdf5/chunk_table.h"
 #include "formats/hdf5/filters.h"
+#include "formats/hdf5/superblock.h"
 
 namespace npyfs {
 
@@ -282,9 +283,11 @@ std::shared_ptr<const ChunkGrid> make_chunk_reader(
   const auto own = static_cast<std::ptrdiff_t>(array.shape.size() - storage.extra_axes);
   const Shape own_shape(array.shape.begin(), array.shape.begin() + own);
   const Shape own_chunk(storage.chunk_shape.begin(), storage.chunk_shape.begin() + own);
+  const Superblock superblock = read_superblock(*source, storage.base).value_or(Superblock{});
+  const StructureWidths widths{superblock.address_nbytes, superblock.length_nbytes};
   const Attempt from_file = [&](ChunkReader& reader) {
     auto row = read_chunk_index(*source,
-                                {storage.base, storage.header, own_shape, own_chunk,
+                                {storage.base, widths, storage.header, own_shape, own_chunk,
                                  reader.chunk_nbytes(0), !storage.filters.empty()},
                                 [&](std::span<const std::uint64_t> place,
                                     const StoredChunk& chunk) { reader.take(place, chunk); });

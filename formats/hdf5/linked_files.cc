@@ -19,6 +19,7 @@
 #include "formats/hdf5/chunk_reader.h"
 #include "formats/hdf5/description.h"
 #include "formats/hdf5/read_grids.h"
+#include "formats/hdf5/superblock.h"
 
 namespace npyfs {
 
@@ -68,7 +69,7 @@ class Opener {
     LinkedFile& file = add_file(fs::absolute(path).string(), source);
     auto store = std::make_shared<Store>();
     store->sources = {source};
-    GroupDescription described = describe(file, "/");
+    GroupDescription described = describe_root(file);
     if (described.groups.size() != 1) {
       throw file_error(ErrorKind::kCorrupt, source->name(), "it has no root group");
     }
@@ -180,6 +181,25 @@ class Opener {
       context_.warn(fmt::format("{}: {}", printable(name), printable(warning)));
     }
     return reader.take();
+  }
+
+  // That it is cut explains whatever else is wrong with it.
+  GroupDescription describe_root(const LinkedFile& file) {
+    try {
+      return describe(file, "/");
+    } catch (const Error& error) {
+      const ByteSource& source = *file.process->source();
+      const auto signature = find_signature(source);
+      const auto superblock = signature ? read_superblock(source, *signature) : std::nullopt;
+      if (error.kind() != ErrorKind::kCorrupt || !superblock ||
+          superblock->end <= source.nbytes()) {
+        throw;
+      }
+      throw corrupt_at(source.name(), source.nbytes(),
+                       fmt::format("the file ends here, expected {} bytes, as its superblock says; "
+                                   "it is cut short: copy it again",
+                                   superblock->end));
+    }
   }
 
   void leave_out(const LinkedFile& file, const std::string& path, const Error& error) {

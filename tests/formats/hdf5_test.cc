@@ -363,7 +363,7 @@ class TreeFile {
   std::vector<std::uint64_t> places() const {
     const MemorySource source("a.h5", bytes_);
     std::vector<std::uint64_t> places;
-    read_chunk_index(source, {0, 0, {100}, {10}, 40, true},
+    read_chunk_index(source, {0, {}, 0, {100}, {10}, 40, true},
                      [&](std::span<const std::uint64_t> place, const StoredChunk& chunk) {
                        places.push_back(place[0]);
                        EXPECT_EQ(chunk.nbytes, 33U);

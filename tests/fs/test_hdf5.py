@@ -188,6 +188,50 @@ class Whole(Hdf5Test):
         self.assert_file(mnt / "sparse.npy", expected)
         self.assert_file(mnt / "sparse_fixed.npy", expected_fixed)
 
+    def test_narrow_addresses(self):
+        """Addresses and lengths of 2 and 4 bytes, which libhdf5 writes if it is told to."""
+        array = np.random.default_rng(4).integers(0, 99, (40, 50), np.int16)
+        for widths in ((4, 4), (2, 2), (8, 4), (4, 8)):
+            for libver in (h5py.h5f.LIBVER_EARLIEST, h5py.h5f.LIBVER_LATEST):
+                with self.subTest(widths=widths, libver=libver):
+                    creation = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+                    creation.set_sizes(*widths)
+                    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+                    access.set_libver_bounds(libver, h5py.h5f.LIBVER_LATEST)
+                    name = f"{widths[0]}{widths[1]}{libver}"
+                    path = self.folder / f"{name}.h5"
+                    with h5py.File(h5py.h5f.create(bytes(path), h5py.h5f.ACC_TRUNC, creation,
+                                                   access)) as file:
+                        file["plain"] = array
+                        file.create_dataset("one", data=array, chunks=array.shape,
+                                            compression="lzf")
+                        file.create_dataset("raw", data=array, chunks=(9, 8))
+                        file.create_dataset("packed", data=array, chunks=(9, 8),
+                                            compression="gzip")
+                        # libhdf5 itself cannot read back an unlimited axis of such lengths.
+                        if widths[1] == 8 or libver == h5py.h5f.LIBVER_EARLIEST:
+                            file.create_dataset("grows", data=array, chunks=(9, 8),
+                                                maxshape=(None, 60))
+                            file.create_dataset("tree", data=array, chunks=(9, 8),
+                                                maxshape=(None, None), compression="gzip")
+                        names = list(file)
+                    mnt = self.mount(path, name=f"mnt{name}")
+                    self.assertEqual(self.said, "")
+                    for name in names:
+                        self.assert_file(mnt / f"{name}.npy", array)
+
+    def test_a_cut_file(self):
+        for block in (0, 512):
+            with h5py.File(self.path, "w", userblock_size=block) as file:
+                file["x"] = np.arange(1000)
+            nbytes = self.path.stat().st_size
+            os.truncate(self.path, nbytes - 1000)
+            done = npyfs("info", self.path)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr, f"npyfs: {self.path} at byte {nbytes - 1000}: the file ends "
+                             f"here, expected {nbytes} bytes, as its superblock says; it is cut "
+                             "short: copy it again\n")
+
     def test_boxes_of_other_arrays(self):
         sources = np.arange(4 * 1000 * 3, dtype="<i2").reshape(4, 1000, 3)
         for i, source in enumerate(sources):

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const bool filtered : {false, true}) {
       std::uint64_t chunks = 0;
       try {
-        read_chunk_index(source, {0, header, {100, 7}, {10, 3}, 120, filtered},
+        read_chunk_index(source, {0, {}, header, {100, 7}, {10, 3}, 120, filtered},
                          [&](std::span<const std::uint64_t> place, const StoredChunk&) {
                            if (place.size() != 2) {
                              std::abort();
