@@ -110,7 +110,7 @@ void require_chunked(StructureParser& layout, const StructureReader& reader,
 
 std::optional<ChunkRow> read_chunk_index(const ByteSource& source, const ChunkIndexPlace& where,
                                          const TakeChunk& take) {
-  StructureReader reader(source, where.base, where.widths);
+  StructureReader reader(source, where.base, where.widths, where.checksums);
   const std::uint64_t address = where.header;
   const auto messages = read_object_header(reader, address);
   const HeaderMessage& message = find_message(messages, kLayoutMessage, reader, address);
