@@ -160,12 +160,12 @@ class RowColumn : public Column {
 
 class RowTable : public RecordTable {
  public:
-  RowTable(const std::vector<TableField>& fields, std::vector<SourcePtr> sources)
+  RowTable(std::vector<TableField> fields, std::vector<SourcePtr> sources)
       : sources_(std::move(sources)) {
-    for (const TableField& named : fields) {
+    for (TableField& named : fields) {
       Field& field = fields_.emplace_back();
-      field.name = named.name;
-      field.typed = std::make_shared<RowColumn>(named.array);
+      field.name = std::move(named.name);
+      field.typed = std::move(named.column);
     }
   }
 
@@ -224,9 +224,13 @@ std::uint64_t row_count(const Array& array) {
   return array.shape().empty() ? 1 : array.shape().front();
 }
 
+std::shared_ptr<const Column> make_row_column(ArrayPtr array) {
+  return std::make_shared<RowColumn>(std::move(array));
+}
+
 std::shared_ptr<const RecordTable> make_row_table(std::vector<TableField> fields,
                                                   std::vector<SourcePtr> sources) {
-  return std::make_shared<RowTable>(fields, std::move(sources));
+  return std::make_shared<RowTable>(std::move(fields), std::move(sources));
 }
 
 }  // namespace npyfs
