@@ -11,6 +11,7 @@
 #include "formats/arrays/names.h"
 #include "formats/arrays/ragged.h"
 #include "formats/arrays/stored_array.h"
+#include "formats/bytes/value_access.h"
 
 namespace npyfs {
 
@@ -42,10 +43,11 @@ class Appender {
 
   void append(const Group& more, const std::string& name) {
     more_ = name;
+    more_attributes_ = &more.attributes;
     append(all_, more, "");
   }
 
-  // To be called after the last append().
+  // To be called after the last append(), once.
   void finish() { finish(all_, ""); }
 
  private:
@@ -53,6 +55,7 @@ class Appender {
     require_same_arrays(all, more, path);
     append_offsets(all, more, path);
     for (const StoredArray& array : more.arrays) {
+      require_same_meaning(array.name, path);
       StoredArray& same = *find_named(all.arrays, array.name);
       same.parts.insert(same.parts.end(), array.parts.begin(), array.parts.end());
       same.sources.insert(same.sources.end(), array.sources.begin(), array.sources.end());
@@ -115,6 +118,20 @@ class Appender {
     }
   }
 
+  // Labels of other classes, or samples of another rate, would be wrong in silence.
+  void require_same_meaning(const std::string& array, const std::string& path) const {
+    const char* name = array == "x" ? "samplerate_x_Hz" : array == "y" ? "class_names" : "";
+    const Value* before = find_value(all_.attributes, name);
+    const Value* own = find_value(*more_attributes_, name);
+    if (before != nullptr && own != nullptr && print_json(*before) != print_json(*own)) {
+      throw file_error(ErrorKind::kUnsupported, more_,
+                       fmt::format("its attribute {} is {}, expected {} as {} has it, where {} of "
+                                   "the two is to stand one behind the other",
+                                   name, brief_json(*own), brief_json(*before), printable(first_),
+                                   printable(below(path, array))));
+    }
+  }
+
   void require_same_arrays(const Group& all, const Group& more, const std::string& path) const {
     const auto require = [&](const Group& from, const Group& in, const std::string& from_name,
                              const std::string& in_name) {
@@ -137,6 +154,7 @@ class Appender {
   Group& all_;
   std::string first_;
   std::string more_;
+  const Dict* more_attributes_ = nullptr;
   // Of ragged arrays: where their records begin, by the path of the array that is to say so.
   std::map<std::string, std::vector<std::int64_t>> offsets_;
 };

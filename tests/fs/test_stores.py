@@ -11,6 +11,7 @@ import os
 import re
 import pathlib
 import shutil
+import tempfile
 import unittest
 
 import numpy as np
@@ -134,6 +135,71 @@ def store_test(row):
 
 for _name, _row in STORES.items():
     setattr(Loaders, "test_" + re.sub(r"\W", "_", _name), store_test(_row))
+
+
+class Recordings(unittest.TestCase):
+    """What is no recording is refused in one line that says why."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="npyfs-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name="a", data=np.zeros((9, 1)), rate=100.0, annotations="sine,0.01,0.02\n"):
+        np.savez(self.folder / f"{name}.npz", data=data, samplerate=rate)
+        (self.folder / f"{name}_annotations.csv").write_text(
+            "name,start_seconds,stop_seconds\n" + annotations)
+
+    def refused(self, *words, sources=None):
+        done = npyfs("info", *(sources or [f"das:{self.folder}"]))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_what_is_no_audio(self):
+        for data, words in (
+                (np.array([{}, 1], dtype=object), ["data: at byte", "Python objects"]),
+                (np.array([["text"]]), ["data is <U4, expected integers or floats"]),
+                (np.zeros((9, 1), complex), ["data is <c16"]),
+                (np.zeros(9, [("a", "<i4")]), ["data is [('a', '<i4')]"]),
+                (np.zeros((9, 0)), ["data is (9, 0), expected one channel or more"]),
+                (np.zeros((2, 2, 2)), ["data is (2, 2, 2)"])):
+            with self.subTest(words):
+                self.write(data=data)
+                self.refused("a.npz: ", *words)
+        self.write(rate=np.array(None, dtype=object))
+        self.refused("samplerate: at byte", "Python objects")
+        np.savez(self.folder / "a.npz", data=np.zeros(9))
+        self.refused("it has no array samplerate")
+
+    def test_recordings_that_do_not_go_together(self):
+        self.write("a")
+        self.write("b", rate=200.0)
+        self.refused("b.npz: its sample rate is 200 Hz, expected the 100 Hz of a.npz")
+        one_by_one = [f"train=das:{self.folder}/{name}.npz" for name in "ab"]
+        self.refused("its attribute samplerate_x_Hz is 200.0, expected 100.0", sources=one_by_one)
+        self.write("b", data=np.zeros((9, 2)))
+        self.refused("b.npz: it has 2 channels, expected the 1 of a.npz")
+        self.write("b", annotations="other,0.01,0.02\n")
+        self.refused("its attribute class_names is", "other", sources=one_by_one)
+
+    def test_recordings_without_annotations(self):
+        self.refused("holds no recording, expected NAME.wav or NAME.npz and NAME_annotations.csv")
+        self.write()
+        (self.folder / "a_annotations.csv").rename(self.folder / "b_annotations.csv")
+        self.refused("holds no recording", "a.npz has no annotations beside it")
+        self.refused("a.npz: the recording has no annotations beside it", "a_annotations.csv",
+                     sources=[f"das:{self.folder}/a.npz"])
+        (self.folder / "a.npz").unlink()
+        self.refused("holds no recording", "b_annotations.csv has no recording beside it")
+
+    def test_words_that_are_no_number(self):
+        self.write(annotations="bip,<NA>,None\nsyll,-nan,0\npulse,0.01,0.01\n")
+        done = npyfs("info", "--json", f"das:{self.folder}")
+        attrs = json.loads(done.stdout)["attrs"]
+        self.assertEqual(attrs["class_names"], ["noise", "bip", "pulse", "syll"])
+        self.assertEqual(attrs["class_types"], ["segment", "event", "event", "segment"])
 
 
 class Trees(MountTest):
