@@ -212,13 +212,25 @@ void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
     int fd;
     ~Closer() { ::close(fd); }
   };
+  const Closer opened{open_again()};
+  read_from(opened.fd, offset, out);
+}
+
+int FileSource::open_again() const {
   Identity now{};
-  const Closer opened{open_regular(path_, name(), now)};
+  int fd = -1;
+  try {
+    fd = open_regular(path_, name(), now);
+  } catch (const Error&) {
+    check_unchanged();  // what is gone, or no file any more, has changed
+    throw;
+  }
   if (!(now == identity_)) {
+    ::close(fd);
     changed_.set();
     throw changed_error(name(), "has changed");
   }
-  read_from(opened.fd, offset, out);
+  return fd;
 }
 
 void FileSource::do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const {
