@@ -11,6 +11,7 @@
 #include "formats/arrays/names.h"
 #include "formats/arrays/ragged.h"
 #include "formats/arrays/stored_array.h"
+#include "formats/arrays/verify_stored.h"
 #include "formats/bytes/value_access.h"
 
 namespace npyfs {
@@ -355,23 +356,16 @@ class TreeBuilder {
     if (options_.verify != Verify::kMount || !options_.require_intact) {
       return true;
     }
-    for (const ArrayPart& part : stored.parts) {
-      const auto* npy = std::get_if<StoredNpy>(&part);
-      if (npy == nullptr || npy->guarded_by == nullptr) {
-        continue;
-      }
-      try {
-        options_.require_intact({npy->guarded_by.get(), npy->record, 1});
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kCorrupt) {
-          throw;
-        }
-        warn_(options_.permissive ? fmt::format("{}; {} is left out", error.what(), what)
-                                  : error.what());
-        return !options_.permissive;
-      }
+    const StoredDamage damage = find_damage(stored, options_.require_intact);
+    if (damage.chunks == 0) {
+      return true;
     }
-    return true;
+    std::string text = damage.first;
+    if (damage.checked > 1) {
+      text += fmt::format(" ({} of {} chunks of {} fail)", damage.chunks, damage.checked, what);
+    }
+    warn_(options_.permissive ? fmt::format("{}; {} is left out", text, what) : text);
+    return !options_.permissive;
   }
 
   const DatasetOptions& options_;

@@ -18,6 +18,16 @@ import numpy as np
 
 from mounting import MountTest, npyfs, read_range, saved
 
+try:
+    import h5py
+except ImportError:
+    h5py = None
+try:
+    import numcodecs
+    import zarr
+except ImportError:
+    zarr = None
+
 DATA = pathlib.Path(__file__).parents[1] / "data"
 
 
@@ -330,6 +340,61 @@ class Trees(MountTest):
         self.assertIn("set.npz at byte 55: checksum", self.done.stderr)
         mnt = self.mount("--verify=mount", "--permissive", self.folder / "set.npz")
         self.assertEqual(self.listed(mnt), ["attrs.json", "attrs.npy", "b.npy"])
+
+    def flip(self, path, offset):
+        data = bytearray(path.read_bytes())
+        data[offset] ^= 1
+        path.write_bytes(data)
+
+    def check_verified(self, path, whole, bad, words):
+        """`bad` is damaged: told at mount where that is asked for, and EIO when it is read."""
+        mnt = self.mount(path)
+        self.assertEqual(self.done.stderr, "")
+        self.assert_errno(errno.EIO, (mnt / bad).read_bytes)
+        mnt = self.mount("--verify=mount", path)
+        self.assertEqual(self.done.stderr.count("\n"), 1, self.done.stderr)
+        for word in words:
+            self.assertIn(word, self.done.stderr)
+        self.assertTrue({whole, bad} <= set(self.listed(mnt)))
+        mnt = self.mount("--verify=mount", "--permissive", path)
+        self.assertIn("is left out", self.done.stderr)
+        self.assertIn(whole, self.listed(mnt))
+        self.assertNotIn(bad, self.listed(mnt))
+
+    def test_deflated_members_are_verified_at_mount(self):
+        path = self.folder / "set.npz"
+        np.savez_compressed(path, a=np.random.default_rng(1).random(1000), b=np.arange(1000))
+        self.mount("--verify=mount", path)
+        self.assertEqual(self.done.stderr, "")
+        self.flip(path, 4000)
+        self.check_verified(path, "b.npy", "a.npy", ["a.npy"])
+
+    @unittest.skipIf(h5py is None, "python3-h5py is not installed")
+    def test_chunks_of_hdf5_are_verified_at_mount(self):
+        path = self.folder / "s.h5"
+        with h5py.File(path, "w") as file:
+            for name in "ab":
+                data = file.create_dataset(name, data=np.arange(4000), chunks=(500,),
+                                           fletcher32=True)
+            second = data.id.get_chunk_info(1).byte_offset
+            seventh = data.id.get_chunk_info(6).byte_offset
+        self.mount("--verify=mount", path)
+        self.assertEqual(self.done.stderr, "")
+        self.flip(path, second + 100)
+        self.flip(path, seventh + 100)
+        self.check_verified(path, "a.npy", "b.npy", ["fletcher32", "(2 of 8 chunks of array b fail)"])
+
+    @unittest.skipIf(zarr is None, "python3-zarr is not installed")
+    def test_chunks_of_zarr_are_verified_at_mount(self):
+        path = self.folder / "s.zarr"
+        group = zarr.open_group(str(path), mode="w")
+        for name in "ab":
+            group.create_dataset(name, data=np.arange(4000), chunks=1000, compressor=None,
+                                 filters=[numcodecs.CRC32()])
+        self.mount("--verify=mount", path)
+        self.assertEqual(self.done.stderr, "")
+        self.flip(path / "b" / "2", 100)
+        self.check_verified(path, "a.npy", "b.npy", ["crc32", "(1 of 4 chunks of array b fail)"])
 
     def test_labels_join_records_row_by_row(self):
         ffr = DATA / "ffrecord/fixed_f32.ffr"
