@@ -37,7 +37,7 @@ int report(MountedFs& fs, fuse_ino_t ino, const char* verb) noexcept {
       if (error.kind() == ErrorKind::kChanged) {
         fs.on_source_changed();
       }
-      fs.damage.note(fs.tree.path(ino), error.what());
+      fs.damage.note(fs.tree.path(ino), error);
     } catch (const std::bad_alloc&) {
       answer = ENOMEM;
       throw;

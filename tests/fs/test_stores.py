@@ -432,6 +432,27 @@ class Trees(MountTest):
         self.assertEqual((train["name"], train["attrs"]), ("train", {"unit": "s"}))
         self.assertEqual(train["groups"][0]["arrays"][0]["shape"], [5])
 
+    def test_info_of_what_is_empty(self):
+        (self.store / "train" / "empty").mkdir(parents=True)
+        self.save("top.npy", np.arange(5))
+        text = npyfs("info", self.store).stdout
+        self.assertEqual(text.count("dtype"), 1, text)
+        np.savez(self.folder / "set.npz", a=np.arange(5))
+        self.assertRegex(npyfs("info", self.folder / "set.npz").stdout, r"total  40 bytes\n")
+
+    def test_one_change_is_one_finding(self):
+        self.save("train/x.npy", np.arange(500_000))
+        mnt = self.mount(self.store)
+        path = self.store / "train/x.npy"
+        first = (self.folder / "kept", path.read_bytes()[:2_000_000])
+        path.rename(first[0])
+        self.assert_errno(errno.ESTALE, read_range, mnt / "train/x.npy", 2_000_000, 4096)
+        path.write_bytes(first[1])
+        self.assert_errno(errno.ESTALE, read_range, mnt / "train/x.npy", 3_000_000, 4096)
+        lines = (mnt / ".npyfs/errors").read_text().splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("has gone", lines[0])
+
     def test_a_changed_file_is_stale(self):
         self.save("train/x.npy", np.arange(500_000))
         mnt = self.mount(self.store)
