@@ -22,18 +22,7 @@ int Error::to_errno() const {
     case ErrorKind::kTooLarge:
       return EFBIG;
     case ErrorKind::kIo:
-      switch (system_errno_) {
-        case 0:
-        // Of our descriptors and of links to our sources: a reader would look for the fault in its
-        // own.
-        case ELOOP:
-        case EMFILE:
-        case ENAMETOOLONG:
-        case ENFILE:
-          return EIO;
-        default:
-          return system_errno_;
-      }
+      return system_errno_ != 0 ? system_errno_ : EIO;
     case ErrorKind::kCorrupt:
     case ErrorKind::kUnsupported:
       return EIO;

@@ -199,8 +199,7 @@ TEST_F(OnDemandTest, WhatIsReplacedHasChanged) {
   EXPECT_EQ(fault(), ErrorKind::kChanged);
 }
 
-// Our descriptors are none of the reader's business, and there may be some again.
-TEST_F(OnDemandTest, WantOfDescriptorsIsNoChangeAndNotTheReaders) {
+TEST_F(OnDemandTest, WantOfDescriptorsIsNoChange) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};
@@ -214,18 +213,9 @@ TEST_F(OnDemandTest, WantOfDescriptorsIsNoChangeAndNotTheReaders) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_TRUE(error);
   EXPECT_EQ(error->kind(), ErrorKind::kIo);
-  EXPECT_EQ(error->to_errno(), EIO);
+  EXPECT_EQ(error->to_errno(), EMFILE);
   EXPECT_FALSE(source_->changed());
   EXPECT_EQ(read(*source_, 3, 4), "3456");
-}
-
-TEST(Error, FaultsOfTheSourceAreNotTheReadersOwn) {
-  const auto errno_of = [](int fault) { return system_error("f", "open", fault).to_errno(); };
-  for (const int fault : {ELOOP, EMFILE, ENFILE, ENAMETOOLONG}) {
-    EXPECT_EQ(errno_of(fault), EIO);
-  }
-  EXPECT_EQ(errno_of(EACCES), EACCES);
-  EXPECT_EQ(errno_of(ENOENT), ENOENT);
 }
 
 TEST(MemorySource, ReadsWithinItself) {

@@ -453,6 +453,16 @@ class Trees(MountTest):
         self.assertEqual(len(lines), 1, lines)
         self.assertIn("has gone", lines[0])
 
+    @unittest.skipIf(zarr is None, "python3-zarr is not installed")
+    def test_a_chunk_that_is_a_link_to_itself_is_damaged(self):
+        path = self.folder / "s.zarr"
+        zarr.open(str(path), mode="w", shape=4000, chunks=1000, dtype="i8")[:] = np.arange(4000)
+        (path / "2").unlink()
+        (path / "2").symlink_to("2")
+        mnt = self.mount(path)
+        self.assertEqual(read_range(mnt / "train/x.npy", 128, 4096), np.arange(512).tobytes())
+        self.assert_errno(errno.EIO, read_range, mnt / "train/x.npy", 20_000, 4096)
+
     def test_a_changed_file_is_stale(self):
         self.save("train/x.npy", np.arange(500_000))
         mnt = self.mount(self.store)
