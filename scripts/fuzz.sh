@@ -15,6 +15,7 @@ seconds=${2:-120}
 declare -A seeds=([tar_index]=tar [unpack]=tar/comp [pickle]=payloads/pickles [wav]=payloads/wav [image]=payloads/images
   [codecs]=zarr/v2_codecs.zarr [zarr_metadata]=zarr [zarr_shard]=zarr/v3_sharded.zarr
   [hdf5_description]=hdf5 [hdf5_index]=hdf5)
+seeds+=([kaldi_script]=kaldi/tables [kaldi_range]=kaldi/tables)
 mkdir -p "build-fuzz/corpus/$target"
 # RapidJSON adds to a null pointer.
 clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
@@ -22,6 +23,7 @@ clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-reco
   "tests/fuzz/$target.cc" formats/archives/*.cc formats/payloads/*.cc formats/extents.cc formats/format.cc \
   formats/chunk_grid.cc formats/zarr/*.cc formats/bytes/*.cc formats/bytes/codecs/*.cc \
   formats/hdf5/{wire,description,object_header,chunk_index,new_chunk_index}.cc \
+  formats/kaldi/{location,script_lines,number}.cc formats/{named_files,confinement}.cc \
   -lfmt -lroaring -lisal -lz -ljpeg -lpng -lwebp -lsndfile -lblosc -lbz2 -ldeflate -llz4 -llzma \
   -lsz -lzstd \
   -o "build-fuzz/$target"
