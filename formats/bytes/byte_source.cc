@@ -218,7 +218,13 @@ void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
 // By its path, which must still lead to the same file.
 int FileSource::open_same() const {
   FileIdentity now;
-  const int fd = open_regular(path_, name(), now);
+  int fd = -1;
+  try {
+    fd = open_regular(path_, name(), now);
+  } catch (const Error&) {
+    check_unchanged();  // what is gone, or no file any more, has changed
+    throw;
+  }
   if (now != identity_) {
     ::close(fd);
     changed_.set();

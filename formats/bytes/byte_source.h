@@ -147,6 +147,7 @@ class FileSource : public ByteSource {
   int fd_;            // -1: on demand
   FileIdentity identity_;
   static int open_regular(const std::string& path, const std::string& name, FileIdentity& identity);
+  // The same file's descriptor, for one read. Throws kChanged where it is another, or gone.
   int open_same() const;
   void read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const;
 
