@@ -55,6 +55,8 @@ class ChunkGrid : public ChunkSource {
   std::span<const std::byte> fill_value() const { return fill_value_; }
   // Where chunks lie, and how they are stored: "mapped", "blosc(lz4) chunks of 65536x8". For users.
   const std::string& storage() const { return storage_; }
+  // Whether decode() reads what is stored, so that decoding a chunk tells whether it is damaged.
+  virtual bool is_stored() const { return true; }
 
   // The number of chunks along each axis.
   const Shape& grid_shape() const { return grid_shape_; }

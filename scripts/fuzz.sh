@@ -16,7 +16,8 @@ seconds=${2:-120}
 declare -A seeds=([tar_index]=tar [unpack]=tar/comp [pickle]=payloads/pickles [wav]=payloads/wav [image]=payloads/images
   [codecs]=zarr/v2_codecs.zarr [zarr_metadata]=zarr [zarr_shard]=zarr/v3_sharded.zarr
   [zip]="zarr npy_dir/das_export" [annotations]=npy_dir/das_export
-  [hdf5_description]=hdf5 [hdf5_index]=hdf5)
+  [hdf5_description]=hdf5 [hdf5_index]=hdf5
+  [kaldi_script]=kaldi/tables [kaldi_range]=kaldi/tables)
 # The files there that are inputs of the target, where not all are.
 declare -A names=([zip]='*.[zn][ip][pz]' [annotations]='*.csv')
 
@@ -25,7 +26,7 @@ flags=(-std=c++20 -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-saniti
   -fno-sanitize=pointer-overflow -I.)
 sources=(formats/archives/*.cc formats/payloads/*.cc
   formats/{chunk_grid,confinement,extents,format,named_files,stored_npy,zip_members}.cc
-  formats/das/*.cc formats/zarr/*.cc formats/bytes/*.cc formats/bytes/codecs/*.cc
+  formats/das/*.cc formats/kaldi/{location,script_lines,number}.cc formats/zarr/*.cc formats/bytes/*.cc formats/bytes/codecs/*.cc
   formats/hdf5/{wire,description,object_header,chunk_index,new_chunk_index}.cc)
 mkdir -p build-fuzz/objects "build-fuzz/corpus/$target"
 compiler=clang++

@@ -31,6 +31,17 @@ void copy_runs(const std::byte* from, const Shape& from_strides, std::byte* to,
   }
 }
 
+void fill_rows(std::byte* to, const Shape& strides, const Shape& extent, std::size_t axis,
+               std::span<const std::byte> element) {
+  if (axis + 1 >= extent.size()) {
+    fill_elements({to, (extent.empty() ? 1 : extent.back()) * element.size()}, element);
+    return;
+  }
+  for (std::uint64_t i = 0; i < extent[axis]; ++i) {
+    fill_rows(to + i * strides[axis], strides, extent, axis + 1, element);
+  }
+}
+
 }  // namespace
 
 Shape strides_of(const Shape& shape, std::uint64_t itemsize) {
@@ -80,6 +91,10 @@ void fill_elements(std::span<std::byte> out, std::span<const std::byte> element)
     std::memcpy(out.data() + filled, out.data(), more);
     filled += more;
   }
+}
+
+void fill_strided(Strided<std::byte> to, const Shape& extent, std::span<const std::byte> element) {
+  fill_rows(to.first, to.strides, extent, 0, element);
 }
 
 bool advance(Shape& place, const Shape& extent) {

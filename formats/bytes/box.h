@@ -41,6 +41,9 @@ void copy_box(Dense<const std::byte> from, const Shape& from_begin, Dense<std::b
 // Fills `out` with `element` over and over.
 void fill_elements(std::span<std::byte> out, std::span<const std::byte> element);
 
+// Fills a box of `extent` elements with `element`.
+void fill_strided(Strided<std::byte> to, const Shape& extent, std::span<const std::byte> element);
+
 // Goes on to the next place within `extent`, in C order; false behind the last, when `place` is
 // all 0 again.
 bool advance(Shape& place, const Shape& extent);

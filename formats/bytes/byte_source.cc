@@ -73,6 +73,11 @@ void ByteSource::read_parts_at(std::uint64_t offset, std::span<const iovec> part
   do_read_parts(offset, parts);
 }
 
+int ByteSource::open_again() const {
+  throw file_error(ErrorKind::kUnsupported, name_,
+                   "it is part of another file, expected a file of its own");
+}
+
 std::string read_whole(const ByteSource& source, std::uint64_t most_nbytes) {
   if (source.nbytes() > most_nbytes) {
     throw file_error(
@@ -206,13 +211,37 @@ void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
     int fd;
     ~Closer() { ::close(fd); }
   };
+  const Closer opened{open_same()};
+  read_from(opened.fd, offset, out);
+}
+
+// By its path, which must still lead to the same file.
+int FileSource::open_same() const {
   FileIdentity now;
-  const Closer opened{open_regular(path_, name(), now)};
+  int fd = -1;
+  try {
+    fd = open_regular(path_, name(), now);
+  } catch (const Error&) {
+    check_unchanged();  // what is gone, or no file any more, has changed
+    throw;
+  }
   if (now != identity_) {
+    ::close(fd);
     changed_.set();
     throw changed_error(name(), "has changed");
   }
-  read_from(opened.fd, offset, out);
+  return fd;
+}
+
+int FileSource::open_again() const {
+  if (fd_ < 0) {
+    return open_same();
+  }
+  const int fd = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) {
+    throw system_error(name(), "open", errno);
+  }
+  return fd;
 }
 
 void FileSource::do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const {

@@ -48,6 +48,10 @@ class ByteSource {
   virtual void check_unchanged() const {}
   // Whether check_unchanged() has ever thrown.
   virtual bool changed() const { return false; }
+  // A new descriptor (O_CLOEXEC, the caller's) of the very file that was opened, for another
+  // process to read. Throws kChanged where its path leads to another one by now, kUnsupported for
+  // what is no file of its own.
+  virtual int open_again() const;
   // What a read at a random place costs, where it is not just that many bytes read from a file;
   // else empty. For `npyfs info`.
   virtual std::string access() const { return {}; }
@@ -132,6 +136,7 @@ class FileSource : public ByteSource {
 
   void check_unchanged() const override;
   bool changed() const override { return changed_.is_set(); }
+  int open_again() const override;
 
  private:
   FileSource(std::string name, std::string path, int fd, const FileIdentity& identity);
@@ -142,6 +147,8 @@ class FileSource : public ByteSource {
   int fd_;            // -1: on demand
   FileIdentity identity_;
   static int open_regular(const std::string& path, const std::string& name, FileIdentity& identity);
+  // The same file's descriptor, for one read. Throws kChanged where it is another, or gone.
+  int open_same() const;
   void read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const;
 
   ChangeMark changed_;

@@ -33,6 +33,8 @@ class LabelGrid : public DecodedGrid {
     std::memcpy(out.data(), rows.data(), out.size());
   }
 
+  bool is_stored() const override { return false; }
+
  private:
   // Sets the class's element in the rows [first, first + count), `columns` apart.
   static void mark(const MarkedFrames& marked, std::uint64_t first, std::uint64_t count,

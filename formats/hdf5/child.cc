@@ -12,9 +12,11 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 
 #include "formats/bytes/endian.h"
 #include "formats/hdf5/child_describe.h"
+#include "formats/hdf5/child_file.h"
 #include "formats/hdf5/child_filters.h"
 #include "formats/hdf5/child_handle.h"
 #include "formats/hdf5/child_read.h"
@@ -27,16 +29,19 @@ namespace {
 
 constexpr rlim_t kMostMemory = rlim_t{4} << 30;
 constexpr rlim_t kCpuSeconds = 10;  // from one frame to the next
-// 0 to 3, and the file once more as libhdf5 opens it: no other can be opened.
-constexpr rlim_t kDescriptors = 5;
+// 0 to 3, which are open: no other can be.
+constexpr rlim_t kDescriptors = kChildFile + 1;
 constexpr std::uint32_t kMostRequestNbytes = 1 << 20;
 
-void limit(__rlimit_resource what, rlim_t most) {
+// Whether it took hold.
+bool limit(__rlimit_resource what, rlim_t most) {
   rlimit now{};
-  ::getrlimit(what, &now);
+  if (::getrlimit(what, &now) != 0) {
+    return false;
+  }
   now.rlim_max = std::min(now.rlim_max, most);
   now.rlim_cur = now.rlim_max;
-  ::setrlimit(what, &now);
+  return ::setrlimit(what, &now) == 0;
 }
 
 // A library that goes round in circles is ended.
@@ -50,17 +55,18 @@ void allow_cpu() {
   ::setrlimit(RLIMIT_CPU, &now);
 }
 
-void confine() {
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+// Before the library sees a byte of the file. False, with errno, where the system refuses any of
+// it.
+bool confine() {
   ::prctl(PR_SET_NAME, "npyfs-hdf5", 0, 0, 0);
-  limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_FSIZE, 0);
+  bool done = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && limit(RLIMIT_CORE, 0) &&
+              limit(RLIMIT_FSIZE, 0);
   // Sanitizers take more memory, and read /proc/self/maps when an exception is thrown.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  limit(RLIMIT_AS, kMostMemory);
-  limit(RLIMIT_NOFILE, kDescriptors);
+  done = done && limit(RLIMIT_AS, kMostMemory) && limit(RLIMIT_NOFILE, kDescriptors);
 #endif
   allow_cpu();
+  return done && forbid_other_system_calls();
 }
 
 // The parent has gone, or no longer wants the answer.
@@ -107,21 +113,7 @@ void send_frame(FrameWriter& frame) {
   allow_cpu();
 }
 
-H5File open_file() {
-  const std::string path = fmt::format("/proc/self/fd/{}", kChildFile);
-  hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (file < 0) {
-    const std::string why = last_hdf5_error();
-    // What a writer has open, or left so when it died, opens only like this.
-    file = H5Fopen(path.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, H5P_DEFAULT);
-    if (file < 0) {
-      throw ChildError("the HDF5 library cannot open it: " + why);
-    }
-  }
-  return H5File(file);
-}
-
-void answer(hid_t file, const Frame& request) {
+void answer(hid_t file, BoxReader& reader, const Frame& request) {
   static const std::string kName = "the request";
   FrameReader fields(request.bytes, kName);
   const std::string path = fields.take_text();
@@ -139,7 +131,9 @@ void answer(hid_t file, const Frame& request) {
       box.characters = fields.take_u32();
       box.start = fields.take_shape();
       box.count = fields.take_shape();
-      read_box(file, box, send_frame);
+      box.skip_nbytes = fields.take_u64();
+      box.nbytes = fields.take_u64();
+      reader.read(box, send_frame);
       break;
     }
     default:
@@ -153,18 +147,23 @@ void send_failure(const std::string& text) {
   send_frame(frame);
 }
 
-// Opens the file for the first request, keeps it for all.
-void serve() {
+// Opens the file for the first request, keeps it for all. `refusal`, if any, is all there is to
+// say.
+void serve(const std::string& refusal) {
   H5File file;
+  std::optional<BoxReader> reader;  // after the file, closed before it
   Frame request;
   while (read_request(request)) {
     allow_cpu();
     try {
-      if (!file.is_open()) {
-        file = open_file();
-        forbid_other_system_calls();
+      if (!refusal.empty()) {
+        throw ChildError(refusal);
       }
-      answer(file.id(), request);
+      if (!file.is_open()) {
+        file = open_child_file();
+        reader.emplace(file.id());
+      }
+      answer(file.id(), *reader, request);
       FrameWriter end(FrameKind::kEnd);
       send_frame(end);
     } catch (const std::bad_alloc&) {
@@ -197,14 +196,20 @@ ChildError hdf5_failed(const std::string& what) {
 
 int run_hdf5_child() {
   ::close_range(kChildFile + 1, ~0U, 0);
-  confine();
   H5open();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   // No plugin is loaded on a file's word.
   H5PLset_loading_state(0);
   register_filters();
+  // All this is without the file; from here on the library is not to be trusted.
+  std::string refusal;
+  if (!confine()) {
+    refusal =
+        fmt::format("the HDF5 library is not run, as the system does not let it be confined: {}",
+                    std::strerror(errno));
+  }
   try {
-    serve();
+    serve(refusal);
   } catch (const ParentGone&) {
     return 0;
   } catch (const std::exception&) {

@@ -4,8 +4,11 @@
 
 #include "formats/hdf5/child_attributes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <optional>
 
 #include "formats/bytes/byte_range.h"
@@ -27,14 +30,24 @@ T load(const std::byte* at) {
   return value;
 }
 
-// Elements in memory, of a native type.
+void require_within(const AttributeBudget& budget, std::uint64_t values, std::uint64_t nbytes) {
+  if (values > budget.values || nbytes > budget.nbytes) {
+    throw ChildError(fmt::format("those of a file may hold {} values and {} bytes of text",
+                                 kMostAttributeValues, kMostAttributeNbytes));
+  }
+}
+
+// Elements in memory, of a native type. Throws ChildError beyond the budget.
 class ElementReader {
  public:
+  explicit ElementReader(AttributeBudget& budget) : budget_(budget) {}
+
   // Nothing for what is no data.
   std::optional<Value> read(hid_t type, const std::byte* at, int depth = 0) {
     if (depth > kMostDepth) {
       return std::nullopt;
     }
+    spend(1, 0);
     switch (H5Tget_class(type)) {
       case H5T_INTEGER:
       case H5T_BITFIELD:
@@ -44,6 +57,7 @@ class ElementReader {
       case H5T_STRING:
         return string(type, at);
       case H5T_OPAQUE:
+        spend(0, H5Tget_size(type));
         return Value{Bytes{{reinterpret_cast<const char*>(at), H5Tget_size(type)}}};
       case H5T_COMPOUND:
         return compound(type, at, depth);
@@ -76,6 +90,8 @@ class ElementReader {
     for (const hsize_t length : shape.subspan(1)) {
       inner *= length;
     }
+    require_within(budget_, shape[0], 0);
+    spend(1, 0);
     List list;
     for (hsize_t i = 0; i < shape[0]; ++i) {
       auto item = nested(type, at + i * inner, shape.subspan(1), depth);
@@ -88,6 +104,12 @@ class ElementReader {
   }
 
  private:
+  void spend(std::uint64_t values, std::uint64_t nbytes) {
+    require_within(budget_, values, nbytes);
+    budget_.values -= values;
+    budget_.nbytes -= nbytes;
+  }
+
   static std::optional<Value> integer(hid_t type, const std::byte* at) {
     const bool is_signed = H5Tget_class(type) == H5T_INTEGER && H5Tget_sign(type) != H5T_SGN_NONE;
     switch (H5Tget_size(type)) {
@@ -126,13 +148,15 @@ class ElementReader {
   }
 
   // As h5py has it, strings of one length are bytes, unless they say that they are UTF-8.
-  static std::optional<Value> string(hid_t type, const std::byte* at) {
+  std::optional<Value> string(hid_t type, const std::byte* at) {
     const bool any_length = H5Tis_variable_str(type) > 0;
     std::string text;
     if (any_length) {
       const char* const chars = load<const char*>(at);
+      spend(0, chars != nullptr ? std::strlen(chars) : 0);
       text = chars != nullptr ? chars : "";
     } else {
+      spend(0, H5Tget_size(type));
       text.assign(reinterpret_cast<const char*>(at), H5Tget_size(type));
       const char padding = H5Tget_strpad(type) == H5T_STR_SPACEPAD ? ' ' : '\0';
       text.resize(text.find_last_not_of(padding) + 1);
@@ -177,9 +201,20 @@ class ElementReader {
     const hsize_t length = at != nullptr ? count : 0;
     return nested(type, at, {&length, 1}, depth + 1);
   }
+
+  AttributeBudget& budget_;
 };
 
-std::optional<Value> read_attribute(hid_t attribute) {
+// Gives back what the library has allocated for elements of any length.
+struct Reclaim {
+  hid_t type;
+  hid_t space;
+  void* elements;
+  ~Reclaim() { H5Dvlen_reclaim(type, space, H5P_DEFAULT, elements); }
+};
+
+// Nothing for what is no data.
+std::optional<Value> read_attribute(hid_t attribute, AttributeBudget& budget) {
   const H5Space space(H5Aget_space(attribute), "look at the shape");
   if (H5Sget_simple_extent_type(space.id()) == H5S_NULL) {
     return Value{};
@@ -192,20 +227,22 @@ std::optional<Value> read_attribute(hid_t attribute) {
   std::vector<hsize_t> shape(
       static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(space.id()), 0)));
   H5Sget_simple_extent_dims(space.id(), shape.data(), nullptr);
-  std::uint64_t nbytes = H5Tget_size(native.id());
-  for (const hsize_t length : shape) {
-    nbytes = checked_mul(nbytes, length).value_or(kMostNbytes + 1);
-  }
+  const std::uint64_t elements =
+      element_count({shape.begin(), shape.end()}).value_or(kMostNbytes + 1);
+  const std::uint64_t nbytes =
+      checked_mul(elements, H5Tget_size(native.id())).value_or(kMostNbytes + 1);
+  const bool is_text =
+      H5Tget_class(native.id()) == H5T_STRING && H5Tis_variable_str(native.id()) == 0;
+  require_within(budget, elements, is_text ? nbytes : 0);
   if (nbytes > kMostNbytes) {
-    throw ChildError("it takes more than 64 MiB");
+    throw ChildError(fmt::format("it takes more than {} bytes", kMostNbytes));
   }
   std::vector<std::byte> bytes(std::max<std::uint64_t>(nbytes, 1));
   if (H5Aread(attribute, native.id(), bytes.data()) < 0) {
     throw hdf5_failed("cannot read it");
   }
-  auto value = ElementReader().nested(native.id(), bytes.data(), shape, 0);
-  H5Dvlen_reclaim(native.id(), space.id(), H5P_DEFAULT, bytes.data());
-  return value;
+  const Reclaim reclaim{native.id(), space.id(), bytes.data()};
+  return ElementReader(budget).nested(native.id(), bytes.data(), shape, 0);
 }
 
 // Only gathers: nothing may be thrown through the library.
@@ -216,21 +253,28 @@ herr_t gather_name(hid_t /*object*/, const char* name, const H5A_info_t* /*info*
 
 }  // namespace
 
-Dict read_attributes(hid_t object, std::vector<std::string>& unreadable) {
+Dict read_attributes(hid_t object, AttributeBudget& budget,
+                     std::vector<LeftOutAttribute>& left_out) {
   std::vector<std::string> names;
   hsize_t next = 0;
   if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &next, gather_name, &names) < 0) {
-    unreadable.emplace_back("*");
+    left_out.push_back({"*", "not all of their names can be read"});
   }
   Dict attributes;
   for (const std::string& name : names) {
+    AttributeBudget left = budget;
     try {
       const H5Attribute attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open it");
-      if (auto value = read_attribute(attribute.id())) {
+      if (auto value = read_attribute(attribute.id(), left)) {
         attributes.push_back({name, std::move(*value)});
+        budget = left;
+      } else {
+        left_out.push_back({name, ""});
       }
-    } catch (const ChildError&) {
-      unreadable.push_back(name);
+    } catch (const ChildError& error) {
+      left_out.push_back({name, error.what()});
+    } catch (const std::bad_alloc&) {
+      left_out.push_back({name, "it needs more memory than the HDF5 library may have"});
     }
   }
   return attributes;

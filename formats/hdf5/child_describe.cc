@@ -3,8 +3,11 @@
 #include "formats/hdf5/child_describe.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -148,6 +151,19 @@ class ArrayTeller {
     }
   }
 
+  // 8 bytes are told of each. In the file it has 16, if it was ever written, before filters.
+  void require_few_sequences() const {
+    constexpr std::uint64_t kFew = std::uint64_t{1} << 22;
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 26;
+    hsize_t file_nbytes = 0;
+    H5Fget_filesize(file_, &file_nbytes);
+    const std::uint64_t most = std::min(std::max<std::uint64_t>(kFew, file_nbytes / 8), kMost);
+    if (own_shape_[0] > most) {
+      throw ChildError(
+          fmt::format("it has {} sequences, expected at most {}", own_shape_[0], most));
+    }
+  }
+
   std::optional<FrameWriter> tell_text() const {
     require_few_elements();
     const std::uint32_t longest = longest_text(dataset_, *type_, own_shape_, send_);
@@ -164,6 +180,7 @@ class ArrayTeller {
       return std::nullopt;
     }
     require_few_elements();
+    require_few_sequences();
     const std::vector<std::uint64_t> ends = sequence_ends(dataset_, *type_, own_shape_, send_);
     const std::uint64_t sum = ends.empty() ? 0 : ends.back();
     FrameWriter frame = begin(StorageTag::kRead, type_->descr, type_->itemsize, {sum}, "");
@@ -427,18 +444,41 @@ class Walker {
     }
   }
 
+  // What there may be much of: a line for each kind.
+  void tell_left_out() const {
+    for (const auto& [kind, of_kind] : left_out_) {
+      std::string text = fmt::format("{} are left out: {}", kind, fmt::join(of_kind.names, ", "));
+      if (of_kind.count > of_kind.names.size()) {
+        text += fmt::format(" and {} more", of_kind.count - of_kind.names.size());
+      }
+      FrameWriter frame(FrameKind::kWarning);
+      frame.add_text(text);
+      send_(frame);
+    }
+  }
+
  private:
+  void leave_out(const std::string& kind, const std::string& name) {
+    constexpr std::size_t kMostNames = 8;
+    LeftOut& of_kind = left_out_[kind];
+    if (++of_kind.count <= kMostNames) {
+      of_kind.names.push_back(name);
+    }
+  }
+
   void warn(const std::string& path, const std::string& text) const {
     FrameWriter frame(FrameKind::kWarning);
     frame.add_text(fmt::format("{}: {}", path, text));
     send_(frame);
   }
 
-  Dict attributes_of(const H5Object& object, const std::string& path) const {
-    std::vector<std::string> unreadable;
-    Dict attributes = read_attributes(object.id(), unreadable);
-    for (const std::string& name : unreadable) {
-      warn(path, fmt::format("attribute {} cannot be read and is left out", name));
+  Dict attributes_of(const H5Object& object, const std::string& path) {
+    std::vector<LeftOutAttribute> left_out;
+    Dict attributes = read_attributes(object.id(), attribute_budget_, left_out);
+    for (const LeftOutAttribute& attribute : left_out) {
+      leave_out(attribute.why.empty() ? "attributes that are references"
+                                      : fmt::format("attributes ({})", attribute.why),
+                fmt::format("{} of {}", attribute.name, path));
     }
     return attributes;
   }
@@ -491,9 +531,13 @@ class Walker {
         visit(object, link.name, path);
       } else if (link.type == H5L_TYPE_HARD) {
         warn(path, "left out, as it cannot be opened: " + last_hdf5_error());
+      } else {
+        leave_out("links that lead nowhere, or through other files,", path);
       }
     } catch (const ChildError& error) {
       warn(path, fmt::format("left out: {}", error.what()));
+    } catch (const std::bad_alloc&) {
+      warn(path, "left out: it needs more memory than the HDF5 library may have");
     }
   }
 
@@ -525,11 +569,19 @@ class Walker {
       send_(*frame);
     } else if (!why.empty()) {
       warn(path, fmt::format("left out, as it holds {}", why));
+    } else {
+      leave_out("data sets without a shape (H5S_NULL)", path);
     }
   }
 
   hid_t file_;
   const SendFrame& send_;
+  AttributeBudget attribute_budget_;
+  struct LeftOut {
+    std::size_t count = 0;
+    std::vector<std::string> names;  // the first ones
+  };
+  std::map<std::string, LeftOut> left_out_;  // by kind
   std::vector<std::pair<unsigned long, haddr_t>> on_path_;
 };
 
@@ -537,7 +589,9 @@ class Walker {
 
 void describe_object(hid_t file, const std::string& path, const SendFrame& send) {
   const H5Object object(H5Oopen(file, path.c_str(), H5P_DEFAULT), fmt::format("open {}", path));
-  Walker(file, send).visit(object, "", path);
+  Walker walker(file, send);
+  walker.visit(object, "", path);
+  walker.tell_left_out();
 }
 
 void list_chunks(hid_t file, const std::string& path, const SendFrame& send) {

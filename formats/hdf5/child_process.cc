@@ -28,12 +28,17 @@ namespace npyfs {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = Hdf5Process::Clock;
 
 // The child is ended after ten seconds of work without a word; waiting for a disk may take longer.
 constexpr std::chrono::seconds kMostSilence{120};
-// Of a frame; a longer one is read as far as the file's own size makes it believable.
-constexpr std::uint64_t kUsualFrameNbytes = std::uint64_t{16} << 20;
+// For one block: what never comes to an end need not be silent. 2 GiB of text on a slow disk take
+// less.
+constexpr std::chrono::seconds kMostReadTime{300};
+// Of a frame: attributes, each number of which takes 9 bytes, and their names. A longer one is read
+// as far as the file's own size makes it believable.
+constexpr std::uint64_t kUsualFrameNbytes =
+    9 * kMostAttributeValues + kMostAttributeNbytes + (std::uint64_t{16} << 20);
 
 class Descriptor {
  public:
@@ -67,28 +72,25 @@ std::string cause_of_death(int status) {
 
 class Hdf5Process::Child {
  public:
-  Child(const std::string& path, const std::string& name) : name_(name) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (file.get() < 0) {
-      throw system_error(name, "open", errno);
-    }
+  explicit Child(const ByteSource& source) : name_(source.name()) {
+    const Descriptor file(source.open_again());
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-      throw system_error(name, "make a socket for the reader of", errno);
+      throw system_error(name_, "make a socket for the reader of", errno);
     }
     socket_ = ends[0];
     const Descriptor theirs(ends[1]);
     const int error = spawn(theirs.get(), file.get());
     if (error != 0) {
       ::close(socket_);
-      throw system_error(name, "start the reader of", error);
+      throw system_error(name_, "start the reader of", error);
     }
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child() {
     ::close(socket_);
-    end();
+    kill();
     wait();
   }
 
@@ -102,9 +104,9 @@ class Hdf5Process::Child {
     }
   }
 
-  void receive(Frame& frame, std::uint64_t most_nbytes) {
+  void receive(Frame& frame, std::uint64_t most_nbytes, Clock::time_point end) {
     std::byte head[kFrameHeadNbytes];
-    receive(head);
+    receive(head, end);
     const auto nbytes = load_le<std::uint32_t>(head);
     if (nbytes == 0 || nbytes > most_nbytes) {
       throw file_error(ErrorKind::kCorrupt, name_,
@@ -114,19 +116,19 @@ class Hdf5Process::Child {
     }
     frame.kind = static_cast<FrameKind>(head[kFrameHeadNbytes - 1]);
     frame.bytes.resize(nbytes - 1);
-    receive(frame.bytes);
+    receive(frame.bytes, end);
   }
 
  private:
-  void receive(std::span<std::byte> out) {
+  void receive(std::span<std::byte> out, Clock::time_point end) {
+    using std::chrono::milliseconds;
     while (!out.empty()) {
       pollfd ready{socket_, POLLIN, 0};
-      const int found =
-          ::poll(&ready, 1,
-                 static_cast<int>(
-                     std::chrono::duration_cast<std::chrono::milliseconds>(kMostSilence).count()));
-      if (found == 0) {
-        end();
+      const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+      const auto most = std::clamp<milliseconds>(left, milliseconds(0), kMostSilence);
+      const int found = ::poll(&ready, 1, static_cast<int>(most.count()));
+      if (found == 0 || left <= milliseconds(0)) {
+        kill();
         throw died();
       }
       const ssize_t n = found < 0 ? -1 : ::recv(socket_, out.data(), out.size(), 0);
@@ -186,7 +188,7 @@ class Hdf5Process::Child {
   }
 
   // Once it has been waited for it has no number; 0 would be npyfs itself and all it belongs to.
-  void end() const {
+  void kill() const {
     if (pid_ > 0) {
       ::kill(pid_, SIGKILL);
     }
@@ -210,7 +212,7 @@ class Hdf5Process::Child {
       }
       ::poll(nullptr, 0, 10);
     }
-    end();
+    kill();
     return fault(cause_of_death(wait()));
   }
 
@@ -224,8 +226,7 @@ class Hdf5Process::Child {
   pid_t pid_ = 0;
 };
 
-Hdf5Process::Hdf5Process(SourcePtr source, std::string path)
-    : source_(std::move(source)), path_(std::move(path)) {}
+Hdf5Process::Hdf5Process(SourcePtr source) : source_(std::move(source)) {}
 
 Hdf5Process::~Hdf5Process() = default;
 
@@ -234,7 +235,7 @@ void Hdf5Process::rest() const {
   child_.reset();
 }
 
-void Hdf5Process::ask(FrameWriter& request,
+void Hdf5Process::ask(FrameWriter& request, Clock::time_point end,
                       const std::function<bool(const Frame& frame)>& take) const {
   const std::lock_guard lock(mutex_);
   const auto question = request.finish();
@@ -245,14 +246,14 @@ void Hdf5Process::ask(FrameWriter& request,
     try {
       if (child_ == nullptr) {
         source_->check_unchanged();
-        child_ = std::make_unique<Child>(path_, source_->name());
+        child_ = std::make_unique<Child>(*source_);
       }
       child_->send(question);
       const std::uint64_t most =
           kUsualFrameNbytes + std::min<std::uint64_t>(source_->nbytes(), UINT32_MAX / 2);
       Frame frame;
       do {
-        child_->receive(frame, most);
+        child_->receive(frame, most, end);
         answered = true;
       } while (!take(frame));
       return;
@@ -270,10 +271,11 @@ void Hdf5Process::ask(FrameWriter& request,
 }
 
 void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t characters,
-                       const Shape& start, const Shape& count, std::span<std::byte> out) const {
+                       const Shape& start, const Shape& count, std::uint64_t skip_nbytes,
+                       std::span<std::byte> out) const {
   FrameWriter request(FrameKind::kRead);
   request.add_text(path).add_u8(static_cast<std::uint8_t>(form)).add_u32(characters);
-  request.add_shape(start).add_shape(count);
+  request.add_shape(start).add_shape(count).add_u64(skip_nbytes).add_u64(out.size());
   const auto wrong = [&](const std::string& text) {
     return file_error(ErrorKind::kCorrupt, source_->name(),
                       fmt::format("{} from {}: {}", path, shape_text(start), text));
@@ -282,7 +284,7 @@ void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t cha
   std::byte first{};
   source_->read_at(0, {&first, 1});
   std::string failure;
-  ask(request, [&](const Frame& frame) {
+  ask(request, Clock::now() + kMostReadTime, [&](const Frame& frame) {
     switch (frame.kind) {
       case FrameKind::kData:
         if (frame.bytes.size() > out.size()) {

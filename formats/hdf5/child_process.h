@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,23 +21,26 @@ namespace npyfs {
 // one place below fs/ with a lock and a process (see formats/README.md).
 class Hdf5Process {
  public:
-  // `path` stays good wherever the working directory goes. The source is asked whether it has
-  // changed.
-  Hdf5Process(SourcePtr source, std::string path);
+  // Of the very file that the source has open, whatever its path leads to by now.
+  explicit Hdf5Process(SourcePtr source);
   ~Hdf5Process();
   Hdf5Process(const Hdf5Process&) = delete;
   Hdf5Process& operator=(const Hdf5Process&) = delete;
 
   const SourcePtr& source() const { return source_; }
 
-  // Sends `request` and hands every frame of the answer to `take` until that returns true. Throws
-  // what `take` throws, and kCorrupt where the child dies or is silent for too long.
-  void ask(FrameWriter& request, const std::function<bool(const Frame& frame)>& take) const;
+  using Clock = std::chrono::steady_clock;
 
-  // The box `start`, `count` of the data set `path`, which is to fill `out`. Throws kCorrupt where
-  // it does not, or cannot be read.
+  // Sends `request` and hands every frame of the answer to `take` until that returns true. Throws
+  // what `take` throws, and kCorrupt where the child dies, is silent for too long, or has not given
+  // all of the answer at `end`.
+  void ask(FrameWriter& request, Clock::time_point end,
+           const std::function<bool(const Frame& frame)>& take) const;
+
+  // Of the box `start`, `count` of the data set `path` the bytes from `skip_nbytes` on, which are
+  // to fill `out`. Throws kCorrupt where they do not, or cannot be read.
   void read(const std::string& path, ReadForm form, std::uint32_t characters, const Shape& start,
-            const Shape& count, std::span<std::byte> out) const;
+            const Shape& count, std::uint64_t skip_nbytes, std::span<std::byte> out) const;
 
   // Ends the child: nothing is going to be asked for some time, or the process is about to fork.
   void rest() const;
@@ -45,7 +49,6 @@ class Hdf5Process {
   class Child;
 
   SourcePtr source_;
-  std::string path_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<Child> child_;  // guarded by mutex_
 };

@@ -96,9 +96,15 @@ void for_each_block(const Shape& shape, std::uint64_t element_nbytes, const Send
 
 class DataSender {
  public:
-  explicit DataSender(const SendFrame& send) : send_(send) {}
+  DataSender(const SendFrame& send, const BoxRequest& request)
+      : send_(send), skip_(request.skip_nbytes), left_(request.nbytes) {}
 
   void add(std::span<const std::byte> bytes) {
+    const auto skipped = std::min<std::uint64_t>(bytes.size(), skip_);
+    skip_ -= skipped;
+    bytes = bytes.subspan(skipped);
+    bytes = bytes.first(std::min<std::uint64_t>(bytes.size(), left_));
+    left_ -= bytes.size();
     while (!bytes.empty()) {
       const auto piece = bytes.first(std::min(bytes.size(), kDataPieceNbytes));
       FrameWriter frame(FrameKind::kData);
@@ -110,6 +116,8 @@ class DataSender {
 
  private:
   const SendFrame& send_;
+  std::uint64_t skip_;
+  std::uint64_t left_;
 };
 
 H5Type sequence_memory(const NpyType& type) {
@@ -168,8 +176,35 @@ std::vector<std::uint64_t> sequence_ends(hid_t dataset, const NpyType& type, con
   return ends;
 }
 
-void read_box(hid_t file, const BoxRequest& request, const SendFrame& send) {
-  const H5Object dataset(H5Dopen2(file, request.path.c_str(), H5P_DEFAULT), "open it");
+// One box of them, as the library has read it.
+class BoxReader::Sequences {
+ public:
+  Sequences(hid_t dataset, const NpyType& type, const BoxRequest& request)
+      : path_(request.path),
+        start_(request.start),
+        count_(request.count),
+        memory_(sequence_memory(type)),
+        elements_(dataset, start_, count_, memory_.id()) {}
+
+  bool are(const BoxRequest& request) const {
+    return path_ == request.path && start_ == request.start && count_ == request.count;
+  }
+  const std::vector<hvl_t>& get() const { return elements_.get(); }
+
+ private:
+  std::string path_;
+  Shape start_;
+  Shape count_;
+  H5Type memory_;
+  SequenceElements elements_;
+};
+
+BoxReader::BoxReader(hid_t file) : file_(file) {}
+
+BoxReader::~BoxReader() = default;
+
+void BoxReader::read(const BoxRequest& request, const SendFrame& send) {
+  const H5Object dataset(H5Dopen2(file_, request.path.c_str(), H5P_DEFAULT), "open it");
   const H5Type stored(H5Dget_type(dataset.id()), "look at the type");
   std::string why;
   const auto type = to_npy_type(stored.id(), why);
@@ -180,7 +215,7 @@ void read_box(hid_t file, const BoxRequest& request, const SendFrame& send) {
   }
   const Shape start(request.start.begin(), request.start.begin() + static_cast<long>(rank));
   const Shape count(request.count.begin(), request.count.begin() + static_cast<long>(rank));
-  DataSender sender(send);
+  DataSender sender(send, request);
   switch (request.form) {
     case ReadForm::kPlain: {
       const std::uint64_t element_nbytes = type->nbytes();
@@ -203,9 +238,11 @@ void read_box(hid_t file, const BoxRequest& request, const SendFrame& send) {
       break;
     }
     case ReadForm::kConcat: {
-      const H5Type memory = sequence_memory(*type);
-      const SequenceElements sequences(dataset.id(), start, count, memory.id());
-      for (const hvl_t& sequence : sequences.get()) {
+      if (sequences_ == nullptr || !sequences_->are(request)) {
+        sequences_.reset();  // before others take its place in memory
+        sequences_ = std::make_unique<const Sequences>(dataset.id(), *type, request);
+      }
+      for (const hvl_t& sequence : sequences_->get()) {
         sender.add({static_cast<const std::byte*>(sequence.p), sequence.len * type->itemsize});
       }
       break;

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,16 +14,36 @@
 
 namespace npyfs {
 
-// The box `start`, `count` of the data set `path`, dense in C order, as kData frames. Axes that
-// belong to the element type are read whole whatever the box says of them.
+// The box `start`, `count` of the data set `path`, dense in C order; of its bytes `nbytes` from
+// `skip_nbytes` on. Axes that belong to the element type are read whole whatever the box says of
+// them.
 struct BoxRequest {
   std::string path;
   ReadForm form = ReadForm::kPlain;
   std::uint32_t characters = 0;  // of kText: code points of each
   Shape start;
   Shape count;
+  std::uint64_t skip_nbytes = 0;
+  std::uint64_t nbytes = 0;
 };
-void read_box(hid_t file, const BoxRequest& request, const SendFrame& send);
+
+// Answers with kData frames. Sequences that were read last are kept: the library has them only
+// whole, and a long one is asked for a piece at a time.
+class BoxReader {
+ public:
+  explicit BoxReader(hid_t file);
+  ~BoxReader();
+  BoxReader(const BoxReader&) = delete;
+  BoxReader& operator=(const BoxReader&) = delete;
+
+  void read(const BoxRequest& request, const SendFrame& send);
+
+ private:
+  class Sequences;
+
+  hid_t file_;
+  std::unique_ptr<const Sequences> sequences_;
+};
 
 // Elements of the data set, all of one block in memory; `bytes` are as `type` has them.
 void read_elements(hid_t dataset, const NpyType& type, const Shape& start, const Shape& count,

@@ -19,7 +19,6 @@ namespace npyfs {
 
 namespace {
 
-constexpr std::size_t kNodeHeadNbytes = 24;
 constexpr std::uint64_t kChunkTree = 1;
 
 class TreeReader {
@@ -29,7 +28,8 @@ class TreeReader {
 
   // `level` is what the parent says of it: a tree that goes round in a circle has none.
   void read(std::uint64_t address, std::optional<std::uint64_t> expected_level) {
-    const auto head = reader_.read(address, kNodeHeadNbytes);
+    const std::size_t head_nbytes = 8 + 2 * reader_.widths().address;
+    const auto head = reader_.read(address, head_nbytes);
     StructureParser fields(head, reader_, address);
     if (fields.take(4) != kSignature || fields.take(1) != kChunkTree) {
       throw reader_.corrupt(address, "no node of a chunk index begins there");
@@ -41,14 +41,15 @@ class TreeReader {
     }
     const std::uint64_t used = fields.take(2);
     const std::size_t key_nbytes = 8 + 8 * (chunk_shape_.size() + 1);
-    const auto body = reader_.read(address + kNodeHeadNbytes, used * (key_nbytes + 8));
+    const auto body =
+        reader_.read(address + head_nbytes, used * (key_nbytes + reader_.widths().address));
     StructureParser entries(body, reader_, address);
     for (std::uint64_t i = 0; i < used; ++i) {
       StoredChunk chunk;
       chunk.nbytes = static_cast<std::uint32_t>(entries.take(4));
       chunk.filter_mask = static_cast<std::uint32_t>(entries.take(4));
       take_place(entries, address, level == 0);
-      const std::uint64_t child = entries.take(8);
+      const std::uint64_t child = entries.take_address();
       if (level > 0) {
         read(child, level - 1);
       } else {
@@ -107,9 +108,9 @@ void require_chunked(StructureParser& layout, const StructureReader& reader,
 
 }  // namespace
 
-void read_chunk_index(const ByteSource& source, const ChunkIndexPlace& where,
-                      const TakeChunk& take) {
-  StructureReader reader(source, where.base);
+std::optional<ChunkRow> read_chunk_index(const ByteSource& source, const ChunkIndexPlace& where,
+                                         const TakeChunk& take) {
+  StructureReader reader(source, where.base, where.widths, where.checksums);
   const std::uint64_t address = where.header;
   const auto messages = read_object_header(reader, address);
   const HeaderMessage& message = find_message(messages, kLayoutMessage, reader, address);
@@ -120,17 +121,18 @@ void read_chunk_index(const ByteSource& source, const ChunkIndexPlace& where,
     if (layout.take(1) != where.chunk_shape.size() + 1) {
       throw reader.corrupt(address, "the chunks have another rank than the HDF5 library says");
     }
-    const std::uint64_t root = layout.take(8);
+    const std::uint64_t root = layout.take_address();
     if (root != kUndefinedAddress) {
       TreeReader(reader, where.chunk_shape, take).read(root, std::nullopt);
     }
-  } else if (version == 4) {
+    return std::nullopt;
+  }
+  if (version == 4) {
     require_chunked(layout, reader, address);
     const HeaderMessage& space = find_message(messages, kDataspaceMessage, reader, address);
-    read_new_chunk_index(reader, where, space.body, layout, take);
-  } else {
-    throw reader.unsupported(fmt::format("its chunks are laid out by version {}", version));
+    return read_new_chunk_index(reader, where, space.body, layout, take);
   }
+  throw reader.unsupported(fmt::format("its chunks are laid out by version {}", version));
 }
 
 }  // namespace npyfs

@@ -14,6 +14,7 @@
 #include "formats/hdf5/chunk_index.h"
 #include "formats/hdf5/chunk_table.h"
 #include "formats/hdf5/filters.h"
+#include "formats/hdf5/superblock.h"
 
 namespace npyfs {
 
@@ -31,8 +32,10 @@ class ChunkReader : public ChunkGrid {
         edges_unfiltered_(storage.edges_unfiltered),
         extra_axes_(storage.extra_axes),
         all_filters_(storage.filters.empty() ? 0
-                                             : ~std::uint32_t{0} >> (32 - storage.filters.size())) {
-  }
+                                             : ~std::uint32_t{0} >> (32 - storage.filters.size())),
+        most_stored_nbytes_(chunk_nbytes(0) > kMostDecodedNbytes
+                                ? 0
+                                : chain_.codecs.most_stored_nbytes(chunk_nbytes(0))) {}
 
   // ---- while it is made
 
@@ -49,14 +52,47 @@ class ChunkReader : public ChunkGrid {
     table_.add(number, chunk);
   }
 
-  void finish() {
+  void take_row(ChunkRow row) { row_ = std::move(row); }
+
+  // `warn` gets a line for what is damaged of it.
+  void finish(const std::function<void(const std::string&)>& warn) {
     if (!table_.sort()) {
       throw file_error(ErrorKind::kCorrupt, source_->name(),
                        fmt::format("the index of {} names a chunk twice; the file is damaged",
                                    printable(path_)));
     }
+    std::uint64_t damaged = 0;
+    std::uint64_t unfiltered = 0;
     for (std::size_t i = 0; i < table_.size(); ++i) {
-      check(table_.number(i), table_.at(i));
+      const std::uint64_t chunk = table_.number(i);
+      const Fault fault = fault_of(chunk, table_.at(i));
+      if (fault == Fault::kFilter) {
+        ++unfiltered;
+      } else if (fault != Fault::kNone) {
+        ++damaged;
+        keep_damage(chunk, table_.at(i), fault);
+      }
+    }
+    if (row_ && chunk_count() > 0) {
+      const std::uint64_t last = chunk_count() - 1;
+      if (const Fault fault = fault_of(last, *find(last)); fault != Fault::kNone) {
+        keep_damage(last, *find(last), fault);
+        further_damage_ = damaged_.at(last);
+        warn(further_damage_->error.what());
+      }
+    }
+    if (unfiltered > 0) {
+      filter_damage_ =
+          Damage{file_error(ErrorKind::kCorrupt, source_->name(),
+                            fmt::format("{} needs the filter {}, which npyfs does not have",
+                                        printable(path_), printable(chain_.unknown_names))),
+                 chunk_nbytes(0)};
+      warn(fmt::format("{}; {} of its {} chunks cannot be read", filter_damage_->error.what(),
+                       unfiltered, table_.size()));
+    }
+    if (damaged > 0) {
+      warn(fmt::format("{}; {} of its {} chunks cannot be read",
+                       damaged_.begin()->second.error.what(), damaged, table_.size()));
     }
   }
 
@@ -72,13 +108,13 @@ class ChunkReader : public ChunkGrid {
       place.damage = &*all_damaged_;
       return place;
     }
-    const StoredChunk* const stored = table_.find(chunk);
-    if (stored == nullptr) {
+    const auto stored = find(chunk);
+    if (!stored) {
       return place;
     }
-    if (const auto damaged = damaged_.find(chunk); damaged != damaged_.end()) {
+    if (const Fault fault = fault_of(chunk, *stored); fault != Fault::kNone) {
       place.kind = ChunkPlace::Kind::kDamaged;
-      place.damage = &damaged->second;
+      place.damage = damage_of(chunk, fault);
     } else if (is_plain(chunk, *stored)) {
       place.kind = ChunkPlace::Kind::kMapped;
       place.extent = {source_.get(), stored->address, stored->nbytes};
@@ -90,7 +126,7 @@ class ChunkReader : public ChunkGrid {
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
-    const StoredChunk& stored = *table_.find(chunk);
+    const StoredChunk stored = *find(chunk);
     Buffer bytes(stored.nbytes);
     source_->read_at(stored.address, bytes.bytes());
     try {
@@ -129,29 +165,75 @@ class ChunkReader : public ChunkGrid {
     return false;
   }
 
-  // What is known to be wrong before the chunk is read.
-  void check(std::uint64_t chunk, const StoredChunk& stored) {
-    const std::uint64_t nbytes = chunk_nbytes(chunk);
-    const bool plain = is_plain(chunk, stored);
-    std::string text;
-    if (!lies_within(stored.address, stored.nbytes, source_->nbytes())) {
-      text = fmt::format("it has {} bytes, but the file ends at byte {}", stored.nbytes,
-                         source_->nbytes());
-    } else if (plain && stored.nbytes != nbytes) {
-      text = fmt::format("it has {} bytes, expected {}", stored.nbytes, nbytes);
-    } else if (plain) {
-      return;
-    } else if ((chain_.unknown & ~stored.filter_mask) != 0) {
-      text = fmt::format("it needs the filter {}, which npyfs does not have",
-                         printable(chain_.unknown_names));
-    } else if (nbytes > kMostDecodedNbytes) {
-      text = fmt::format("it decodes to {} bytes, expected at most {}", nbytes, kMostDecodedNbytes);
-    } else if (stored.nbytes > chain_.codecs.most_stored_nbytes(nbytes)) {
-      text = fmt::format("it has {} bytes, expected at most {}", stored.nbytes,
-                         chain_.codecs.most_stored_nbytes(nbytes));
+  std::optional<StoredChunk> find(std::uint64_t chunk) const {
+    if (!row_) {
+      return table_.find(chunk);
     }
-    if (!text.empty()) {
-      damaged_.emplace(chunk, Damage{damage_at(chunk, stored, text), nbytes});
+    const Shape begin = chunk_begin(chunk);
+    std::uint64_t number = 0;
+    for (std::size_t axis = 0; axis < row_->grid_shape.size(); ++axis) {
+      number = number * row_->grid_shape[axis] + begin[axis] / chunk_shape()[axis];
+    }
+    return StoredChunk{row_->address + number * row_->nbytes, row_->nbytes, 0};
+  }
+
+  // What is known to be wrong before the chunk is read.
+  enum class Fault { kNone, kCut, kSize, kFilter, kTooLarge, kTooMuch };
+
+  Fault fault_of(std::uint64_t chunk, const StoredChunk& stored) const {
+    const std::uint64_t nbytes = chunk_nbytes(chunk);
+    if (!lies_within(stored.address, stored.nbytes, source_->nbytes())) {
+      return Fault::kCut;
+    }
+    if (is_plain(chunk, stored)) {
+      return stored.nbytes == nbytes ? Fault::kNone : Fault::kSize;
+    }
+    if ((chain_.unknown & ~stored.filter_mask) != 0) {
+      return Fault::kFilter;
+    }
+    if (nbytes > kMostDecodedNbytes) {
+      return Fault::kTooLarge;
+    }
+    return stored.nbytes > most_stored_nbytes_ ? Fault::kTooMuch : Fault::kNone;
+  }
+
+  // The lines of very many damaged chunks would take more memory than their index.
+  void keep_damage(std::uint64_t chunk, const StoredChunk& stored, Fault fault) {
+    constexpr std::size_t kMostLines = 1000;
+    if (damaged_.size() < kMostLines) {
+      const std::uint64_t nbytes = chunk_nbytes(chunk);
+      damaged_.emplace(chunk, Damage{damage_at(chunk, stored, text_of(fault, stored)), nbytes});
+    } else if (!further_damage_) {
+      further_damage_ = Damage{
+          file_error(
+              ErrorKind::kCorrupt, source_->name(),
+              fmt::format("a chunk of {} is damaged, as {} others are that have been told of",
+                          printable(path_), damaged_.size())),
+          chunk_nbytes(chunk)};
+    }
+  }
+
+  const Damage* damage_of(std::uint64_t chunk, Fault fault) const {
+    if (fault == Fault::kFilter) {
+      return &*filter_damage_;
+    }
+    const auto known = damaged_.find(chunk);
+    return known != damaged_.end() ? &known->second : &*further_damage_;
+  }
+
+  std::string text_of(Fault fault, const StoredChunk& stored) const {
+    switch (fault) {
+      case Fault::kCut:
+        return fmt::format("it has {} bytes, but the file ends at byte {}", stored.nbytes,
+                           source_->nbytes());
+      case Fault::kSize:
+        return fmt::format("it has {} bytes, expected {}", stored.nbytes, chunk_nbytes(0));
+      case Fault::kTooLarge:
+        return fmt::format("it decodes to {} bytes, expected at most {}", chunk_nbytes(0),
+                           kMostDecodedNbytes);
+      default:
+        return fmt::format("it has {} bytes, expected at most {}", stored.nbytes,
+                           most_stored_nbytes_);
     }
   }
 
@@ -169,8 +251,12 @@ class ChunkReader : public ChunkGrid {
   bool edges_unfiltered_;
   std::size_t extra_axes_;
   std::uint32_t all_filters_;  // a bit for each
+  std::uint64_t most_stored_nbytes_;
   ChunkTable table_;
-  std::map<std::uint64_t, Damage> damaged_;
+  std::optional<ChunkRow> row_;              // then the table is empty
+  std::map<std::uint64_t, Damage> damaged_;  // the first ones
+  std::optional<Damage> further_damage_;     // of all others
+  std::optional<Damage> filter_damage_;      // of all that need a filter that is not known here
   std::optional<Damage> all_damaged_;
 };
 
@@ -188,7 +274,7 @@ std::shared_ptr<const ChunkGrid> all_damaged(std::shared_ptr<ChunkReader> reader
 
 std::shared_ptr<const ChunkGrid> make_chunk_reader(
     const ArrayDescription& array, const ChunkedStorage& storage, const Hdf5Process& process,
-    const std::function<void(const std::string&)>& warn) {
+    Hdf5Process::Clock::time_point end, const std::function<void(const std::string&)>& warn) {
   const SourcePtr& source = process.source();
   const auto make = [&] {
     return std::make_shared<ChunkReader>(array, storage, source,
@@ -197,18 +283,22 @@ std::shared_ptr<const ChunkGrid> make_chunk_reader(
   const auto own = static_cast<std::ptrdiff_t>(array.shape.size() - storage.extra_axes);
   const Shape own_shape(array.shape.begin(), array.shape.begin() + own);
   const Shape own_chunk(storage.chunk_shape.begin(), storage.chunk_shape.begin() + own);
+  const Superblock superblock = read_superblock(*source, storage.base).value_or(Superblock{});
+  const StructureWidths widths{superblock.address_nbytes, superblock.length_nbytes};
   const Attempt from_file = [&](ChunkReader& reader) {
-    read_chunk_index(*source,
-                     {storage.base, storage.header, own_shape, own_chunk, reader.chunk_nbytes(0),
-                      !storage.filters.empty()},
-                     [&](std::span<const std::uint64_t> place, const StoredChunk& chunk) {
-                       reader.take(place, chunk);
-                     });
+    auto row = read_chunk_index(*source,
+                                {storage.base, widths, storage.header, own_shape, own_chunk,
+                                 reader.chunk_nbytes(0), !storage.filters.empty()},
+                                [&](std::span<const std::uint64_t> place,
+                                    const StoredChunk& chunk) { reader.take(place, chunk); });
+    if (row) {
+      reader.take_row(std::move(*row));
+    }
   };
   const Attempt from_library = [&](ChunkReader& reader) {
     FrameWriter request(FrameKind::kChunks);
     request.add_text(array.path);
-    process.ask(request, [&](const Frame& frame) {
+    process.ask(request, end, [&](const Frame& frame) {
       if (frame.kind == FrameKind::kFailure) {
         throw file_error(ErrorKind::kCorrupt, source->name(),
                          FrameReader(frame.bytes, source->name()).take_text());
@@ -235,7 +325,7 @@ std::shared_ptr<const ChunkGrid> make_chunk_reader(
   const auto attempt = [&](const Attempt& index) {
     auto reader = make();
     index(*reader);
-    reader->finish();
+    reader->finish(warn);
     return reader;
   };
   try {

@@ -14,9 +14,10 @@
 
 namespace npyfs {
 
-// Reads the index at once. Where it cannot be read at all, every chunk is damaged, with a warning.
+// Reads the index at once, and ends the library's search for it at `end`. Where it cannot be read
+// at all, every chunk is damaged, with a warning.
 std::shared_ptr<const ChunkGrid> make_chunk_reader(
     const ArrayDescription& array, const ChunkedStorage& storage, const Hdf5Process& process,
-    const std::function<void(const std::string&)>& warn);
+    Hdf5Process::Clock::time_point end, const std::function<void(const std::string&)>& warn);
 
 }  // namespace npyfs

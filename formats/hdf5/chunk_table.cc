@@ -22,14 +22,15 @@ bool ChunkTable::sort() {
          }) == chunks_.end();
 }
 
-const StoredChunk* ChunkTable::find(std::uint64_t chunk) const {
+std::optional<StoredChunk> ChunkTable::find(std::uint64_t chunk) const {
   if (dense_) {
-    return chunk < chunks_.size() ? &chunks_[chunk].stored : nullptr;
+    return chunk < chunks_.size() ? std::optional(chunks_[chunk].stored) : std::nullopt;
   }
   const auto found =
       std::lower_bound(chunks_.begin(), chunks_.end(), chunk,
                        [](const Row& row, std::uint64_t number) { return row.number < number; });
-  return found != chunks_.end() && found->number == chunk ? &found->stored : nullptr;
+  return found != chunks_.end() && found->number == chunk ? std::optional(found->stored)
+                                                          : std::nullopt;
 }
 
 }  // namespace npyfs

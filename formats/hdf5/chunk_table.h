@@ -27,8 +27,8 @@ class ChunkTable {
   std::size_t size() const { return chunks_.size(); }
   std::uint64_t number(std::size_t i) const { return chunks_[i].number; }
   const StoredChunk& at(std::size_t i) const { return chunks_[i].stored; }
-  // Null for a chunk that is not there.
-  const StoredChunk* find(std::uint64_t chunk) const;
+  // Nothing for a chunk that is not there.
+  std::optional<StoredChunk> find(std::uint64_t chunk) const;
 
  private:
   struct Row {

@@ -153,14 +153,34 @@ VirtualStorage take_virtual(FrameReader& fields, const Shape& shape) {
 }  // namespace
 
 bool DescriptionReader::add(const Frame& frame) {
-  FrameReader fields(frame.bytes, name_);
   const bool counts = frame.kind == FrameKind::kGroupBegin || frame.kind == FrameKind::kArray ||
                       frame.kind == FrameKind::kExternalLink || frame.kind == FrameKind::kWarning ||
                       frame.kind == FrameKind::kProgress;
-  if (counts && ++objects_ > kMostObjects) {
+  charge(counts ? 1 : 0, frame.bytes.size());
+  FrameReader fields(frame.bytes, name_);
+  const bool is_end = take(frame, fields);
+  charge(0, fields.values_taken() * sizeof(Value));
+  return is_end;
+}
+
+void DescriptionReader::charge(std::size_t objects, std::uint64_t nbytes) {
+  budget_.objects += objects;
+  budget_.nbytes += nbytes;
+  if (budget_.objects > DescriptionBudget::kMostObjects) {
     throw file_error(ErrorKind::kTooLarge, name_,
-                     fmt::format("it holds more than {} objects, expected fewer", kMostObjects));
+                     fmt::format("it holds, or leads to, more than {} objects, expected fewer; "
+                                 "its links may multiply them",
+                                 DescriptionBudget::kMostObjects));
   }
+  if (budget_.nbytes > DescriptionBudget::kMostNbytes) {
+    throw file_error(ErrorKind::kTooLarge, name_,
+                     fmt::format("attributes and names of all that it holds, or leads to, take "
+                                 "more than {} bytes, expected less",
+                                 DescriptionBudget::kMostNbytes));
+  }
+}
+
+bool DescriptionReader::take(const Frame& frame, FrameReader& fields) {
   switch (frame.kind) {
     case FrameKind::kGroupBegin: {
       if (open_.size() > kMostGroupDepth) {

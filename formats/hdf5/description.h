@@ -110,13 +110,29 @@ struct GroupDescription {
   std::vector<GroupDescription> groups;
 };
 
+// What a file and all that it links to may take. Many answers, each within its limits, would
+// otherwise fill the memory of whoever mounts a small crafted file.
+struct DescriptionBudget {
+  // Objects, and lines about them: a million take about 1 GiB.
+  static constexpr std::size_t kMostObjects = 1'000'000;
+  // In memory, of what is told of them: attributes, where sequences end, compact data.
+  static constexpr std::uint64_t kMostNbytes = std::uint64_t{1} << 30;
+
+  std::size_t objects = 0;
+  std::uint64_t nbytes = 0;
+};
+
 // Takes the frames that answer kDescribe, one by one.
 class DescriptionReader {
  public:
-  // `name` is the file's and outlives this.
-  explicit DescriptionReader(const std::string& name) : name_(name) { open_.emplace_back(); }
+  // `name` is the file's; both outlive this. The budget is charged.
+  DescriptionReader(const std::string& name, DescriptionBudget& budget)
+      : name_(name), budget_(budget) {
+    open_.emplace_back();
+  }
 
-  // Whether the answer is complete. Throws kCorrupt for what makes no sense, or is kFailure.
+  // Whether the answer is complete. Throws kCorrupt for what makes no sense, or is kFailure,
+  // kTooLarge beyond the budget.
   bool add(const Frame& frame);
 
   // The object that was asked for: the only thing in this group.
@@ -124,12 +140,14 @@ class DescriptionReader {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
+  bool take(const Frame& frame, FrameReader& fields);
   void add_array(FrameReader& fields);
+  void charge(std::size_t objects, std::uint64_t nbytes);
 
   const std::string& name_;
+  DescriptionBudget& budget_;
   std::vector<GroupDescription> open_;  // each within the one before
   std::vector<std::string> warnings_;
-  std::size_t objects_ = 0;
 };
 
 // One chunk as its index has it.
@@ -144,8 +162,6 @@ struct ChunkEntry {
 std::vector<ChunkEntry> read_chunk_entries(std::span<const std::byte> bytes, std::size_t rank,
                                            const std::string& name);
 
-// "npyfs cannot show it": names of things in messages.
-inline constexpr std::size_t kMostObjects = 1'000'000;
 inline constexpr std::size_t kMostGroupDepth = 128;
 
 }  // namespace npyfs

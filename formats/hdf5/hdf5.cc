@@ -4,34 +4,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 #include "formats/bytes/error.h"
 #include "formats/hdf5/linked_files.h"
+#include "formats/hdf5/superblock.h"
 #include "formats/store.h"
 
 namespace npyfs {
 
 namespace {
-
-constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
-
-// A user block of 512 bytes, or twice that and so on, may stand before the signature.
-std::optional<std::uint64_t> find_signature(const ByteSource& source) {
-  std::array<std::byte, kSignature.size()> found{};
-  for (std::uint64_t at = 0; at < source.nbytes() && found.size() <= source.nbytes() - at;
-       at = at == 0 ? 512 : at * 2) {
-    source.read_at(at, found);
-    if (std::string_view(reinterpret_cast<const char*>(found.data()), found.size()) == kSignature) {
-      return at;
-    }
-  }
-  return std::nullopt;
-}
 
 // An archive whose first member is an HDF5 file has its signature where a user block would end.
 bool is_tar(const ByteSource& source) {

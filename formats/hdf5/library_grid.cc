@@ -53,28 +53,21 @@ class LibraryGrid : public DecodedGrid {
       read_items(chunk_begin(chunk)[0], out);
     } else {
       process_->read(path_, storage_.form, storage_.characters, chunk_begin(chunk),
-                     stored_shape(chunk), out);
+                     stored_shape(chunk), 0, out);
     }
   }
 
  private:
-  // Whole sequences come from the library; of the first and the last only a part may be wanted.
+  // The library has whole sequences; of the first and the last only a part may be wanted.
   void read_items(std::uint64_t first_item, std::span<std::byte> out) const {
     const auto& ends = storage_.row_ends;
     const std::uint64_t end_item = first_item + out.size() / dtype().itemsize;
     const auto first = std::upper_bound(ends.begin(), ends.end(), first_item) - ends.begin();
     const auto last = std::lower_bound(ends.begin(), ends.end(), end_item) - ends.begin();
     const std::uint64_t begin = first == 0 ? 0 : ends[static_cast<std::size_t>(first) - 1];
-    const std::uint64_t nbytes = (ends[static_cast<std::size_t>(last)] - begin) * dtype().itemsize;
-    if (nbytes > kMostDecodedNbytes) {
-      throw file_error(ErrorKind::kCorrupt, process_->source()->name(),
-                       fmt::format("a sequence of {} has {} bytes, expected at most {}",
-                                   printable(path_), nbytes, kMostDecodedNbytes));
-    }
-    std::vector<std::byte> bytes(nbytes);
     process_->read(path_, ReadForm::kConcat, 0, {static_cast<std::uint64_t>(first)},
-                   {static_cast<std::uint64_t>(last - first) + 1}, bytes);
-    std::memcpy(out.data(), bytes.data() + (first_item - begin) * dtype().itemsize, out.size());
+                   {static_cast<std::uint64_t>(last - first) + 1},
+                   (first_item - begin) * dtype().itemsize, out);
   }
 
   std::string path_;

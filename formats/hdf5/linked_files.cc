@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -17,6 +19,7 @@
 #include "formats/hdf5/chunk_reader.h"
 #include "formats/hdf5/description.h"
 #include "formats/hdf5/read_grids.h"
+#include "formats/hdf5/superblock.h"
 
 namespace npyfs {
 
@@ -28,8 +31,16 @@ constexpr std::size_t kMostFiles = 10'000;
 constexpr std::size_t kMostLinksInARow = 16;
 // Links of one small file may fan out into more than could ever be followed.
 constexpr std::size_t kMostDescribed = 20'000;
+// Of what is left out for its own reason: then their number.
+constexpr std::size_t kMostWarnings = 100;
+constexpr const char* kOffsets = "_offsets";
 // Each linked file has a child of its own, which starts again when it is needed.
 constexpr std::size_t kMostChildren = 64;
+
+// To open all: beside it, for each file, and for each MiB of them, since texts are read through.
+constexpr std::chrono::seconds kOpenTime{300};
+constexpr std::chrono::seconds kOpenTimeOfFile{1};
+constexpr std::chrono::milliseconds kOpenTimeOfMiB{100};
 
 // One file; its relative names count from its own folder.
 struct LinkedFile {
@@ -58,12 +69,16 @@ class Opener {
     LinkedFile& file = add_file(fs::absolute(path).string(), source);
     auto store = std::make_shared<Store>();
     store->sources = {source};
-    GroupDescription described = describe(file, "/");
+    GroupDescription described = describe_root(file);
     if (described.groups.size() != 1) {
       throw file_error(ErrorKind::kCorrupt, source->name(), "it has no root group");
     }
     const VisitScope scope(*this, {&file, "/"});
     build(file, described.groups.front(), store->root);
+    if (left_out_ > kMostWarnings) {
+      context_.warn(fmt::format("{}: {} more are left out", printable(source->name()),
+                                left_out_ - kMostWarnings));
+    }
     store->root.name.clear();
     return store;
   }
@@ -94,6 +109,7 @@ class Opener {
 
   LinkedFile& add_file(const std::string& absolute, const SourcePtr& source) {
     if (files_.size() >= kMostFiles) {
+      is_exhausted_ = true;
       throw file_error(ErrorKind::kTooLarge, source->name(),
                        fmt::format("more than {} files are linked to", kMostFiles));
     }
@@ -102,8 +118,9 @@ class Opener {
         other->process->rest();
       }
     }
+    end_ += kOpenTimeOfFile + kOpenTimeOfMiB * (source->nbytes() >> 20);
     auto file = std::make_unique<LinkedFile>(
-        LinkedFile{std::make_shared<Hdf5Process>(source, absolute),
+        LinkedFile{std::make_shared<Hdf5Process>(source),
                    Folder(fs::path(absolute).parent_path().string(), true)});
     return *files_.emplace(absolute, std::move(file)).first->second;
   }
@@ -146,22 +163,46 @@ class Opener {
   GroupDescription describe(const LinkedFile& file, const std::string& path) {
     const std::string& name = file.process->source()->name();
     if (++described_ > kMostDescribed) {
+      is_exhausted_ = true;
       throw file_error(ErrorKind::kTooLarge, name,
                        fmt::format("more than {} links have been followed", kMostDescribed));
     }
     file.process->source()->check_unchanged();
     FrameWriter request(FrameKind::kDescribe);
     request.add_text(path);
-    DescriptionReader reader(name);
-    file.process->ask(request, [&](const Frame& frame) { return reader.add(frame); });
+    DescriptionReader reader(name, budget_);
+    try {
+      file.process->ask(request, end_, [&](const Frame& frame) { return reader.add(frame); });
+    } catch (const Error& error) {
+      is_exhausted_ = error.kind() == ErrorKind::kTooLarge || Hdf5Process::Clock::now() > end_;
+      throw;
+    }
     for (const std::string& warning : reader.warnings()) {
       context_.warn(fmt::format("{}: {}", printable(name), printable(warning)));
     }
     return reader.take();
   }
 
+  // That it is cut explains whatever else is wrong with it.
+  GroupDescription describe_root(const LinkedFile& file) {
+    try {
+      return describe(file, "/");
+    } catch (const Error& error) {
+      const ByteSource& source = *file.process->source();
+      const auto signature = find_signature(source);
+      const auto superblock = signature ? read_superblock(source, *signature) : std::nullopt;
+      if (error.kind() != ErrorKind::kCorrupt || !superblock ||
+          superblock->end <= source.nbytes()) {
+        throw;
+      }
+      throw corrupt_at(source.name(), source.nbytes(),
+                       fmt::format("the file ends here, expected {} bytes, as its superblock says; "
+                                   "it is cut short: copy it again",
+                                   superblock->end));
+    }
+  }
+
   void leave_out(const LinkedFile& file, const std::string& path, const Error& error) {
-    constexpr std::size_t kMostWarnings = 1000;
     if (++left_out_ > kMostWarnings) {
       return;
     }
@@ -183,14 +224,61 @@ class Opener {
         leave_out(file, link.name, error);
       }
     }
+    settle_names(file, group.arrays);
     for (GroupDescription& inner : described.groups) {
       build(file, inner, group.groups.emplace_back());
     }
   }
 
-  // What changed while it was read, or could not be read just now, is not left out.
-  static void require_lenient(const Error& error) {
-    if (error.kind() == ErrorKind::kChanged || error.kind() == ErrorKind::kIo) {
+  // NAME_offsets beside sequences says where they begin, whatever else the file calls so: that one
+  // gets another name.
+  void settle_names(const LinkedFile& file, std::vector<StoredArray>& arrays) const {
+    std::map<std::string, std::size_t> names;  // how many have it
+    for (const StoredArray& array : arrays) {
+      ++names[array.name];
+    }
+    if (names.size() == arrays.size()) {
+      return;
+    }
+    // Offsets stand directly behind what they are of.
+    const auto offsets_follow = [&](std::size_t i, const std::string& name) {
+      return i + 1 < arrays.size() && arrays[i + 1].name == name + kOffsets;
+    };
+    std::map<std::string, std::string> sequences;  // by the name of their offsets
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      if (offsets_follow(i, arrays[i].name)) {
+        sequences.emplace(arrays[i].name + kOffsets, arrays[i].name);
+      }
+    }
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      const std::string old = arrays[i].name;
+      const auto of = sequences.find(old);
+      if (of == sequences.end() || names[old] < 2 || (i > 0 && arrays[i - 1].name == of->second)) {
+        continue;
+      }
+      std::string name;
+      for (int n = 2; name.empty() || names.count(name) != 0; ++n) {
+        name = fmt::format("{}~{}", old, n);
+      }
+      --names[old];
+      ++names[name];
+      context_.warn(
+          fmt::format("{}: {} is shown as {}, since {} says where the sequences of {} begin",
+                      printable(file.process->source()->name()), printable(old), printable(name),
+                      printable(old), printable(of->second)));
+      if (offsets_follow(i, old)) {
+        --names[arrays[i + 1].name];
+        arrays[i + 1].name = name + kOffsets;
+        ++names[arrays[i + 1].name];
+      }
+      arrays[i].name = name;
+    }
+  }
+
+  // What changed while it was read, or could not be read just now, is not left out; nor is what
+  // takes too much: the next link would, too.
+  void require_lenient(const Error& error) const {
+    if (error.kind() == ErrorKind::kChanged || error.kind() == ErrorKind::kIo || is_exhausted_) {
       throw;
     }
   }
@@ -237,7 +325,7 @@ class Opener {
     offsets.insert(offsets.end(), read.row_ends.begin(), read.row_ends.end());
     const auto bytes = std::as_bytes(std::span(offsets));
     StoredArray stored;
-    stored.name = array.name + "_offsets";
+    stored.name = array.name + kOffsets;
     stored.sources = {file.process->source()};
     stored.parts.emplace_back(make_mapped_grid(
         DType::simple("<i8"), {offsets.size()},
@@ -267,7 +355,7 @@ class Opener {
           0);
     }
     if (const auto* chunked = std::get_if<ChunkedStorage>(&array.storage)) {
-      return make_chunk_reader(array, *chunked, *file.process, context_.warn);
+      return make_chunk_reader(array, *chunked, *file.process, end_, context_.warn);
     }
     if (const auto* read = std::get_if<ReadStorage>(&array.storage)) {
       return make_library_grid(array, *read, file.process);
@@ -300,39 +388,73 @@ class Opener {
                        const VirtualStorage& storage, std::vector<SourcePtr>& sources) {
     const VisitScope scope(*this, {&file, array.path});
     std::vector<VirtualPart> parts;
+    std::set<const SourceArray*> seen;
+    std::vector<std::string> missing;
     for (const VirtualStorage::Mapping& mapping : storage.mappings) {
-      add_part(file, mapping, parts, sources);
+      LinkedFile* const from = find_source_file(file, mapping.file);
+      const SourceArray* const found =
+          from == nullptr ? nullptr : source_array(*from, mapping.path);
+      if (found == nullptr) {
+        missing.push_back(fmt::format("{} of {}", mapping.path, mapping.file));
+        continue;
+      }
+      if (seen.insert(found).second) {
+        sources.insert(sources.end(), found->sources.begin(), found->sources.end());
+      }
+      parts.push_back({found->grid, found->sources, mapping.here,
+                       mapping.there.value_or(VirtualStorage::whole(found->grid->shape()))});
+    }
+    if (!missing.empty()) {
+      context_.warn(fmt::format(
+          "{}: {}: {} of the {} arrays that it is made of are not there, the first of them {}: "
+          "its fill value stands for them",
+          printable(file.process->source()->name()), printable(array.path), missing.size(),
+          storage.mappings.size(), printable(missing.front())));
     }
     return make_virtual_grid(array, std::move(parts), *context_.cache);
   }
 
-  // A source that is not there is the fill value, as for libhdf5.
-  void add_part(LinkedFile& file, const VirtualStorage::Mapping& mapping,
-                std::vector<VirtualPart>& parts, std::vector<SourcePtr>& sources) {
-    GroupDescription described;
-    LinkedFile* from = nullptr;
+  // Null for one that is not there, which is the fill value, as for libhdf5.
+  LinkedFile* find_source_file(LinkedFile& from, const std::string& name) {
     try {
-      from = &linked_file(file, mapping.file);
-      described = describe(*from, mapping.path);
+      return &linked_file(from, name);
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kNotFound) {
-        return;
+      if (error.kind() != ErrorKind::kNotFound) {
+        throw;
       }
-      throw;
+      return nullptr;
     }
-    if (described.arrays.size() != 1) {
-      return;
+  }
+
+  // What boxes are taken of.
+  struct SourceArray {
+    GridPtr grid;  // null: there is no such array
+    std::vector<SourcePtr> sources;
+  };
+
+  // Described, and its index read, once however many boxes are taken of it. Null likewise.
+  const SourceArray* source_array(LinkedFile& file, const std::string& path) {
+    const auto key = std::make_pair(static_cast<const LinkedFile*>(&file), path);
+    auto found = source_arrays_.find(key);
+    if (found == source_arrays_.end()) {
+      SourceArray made{nullptr, {file.process->source()}};
+      const GroupDescription described = describe(file, path);
+      if (described.arrays.size() == 1) {
+        made.grid = make_grid(file, described.arrays.front(), made.sources);
+      }
+      found = source_arrays_.emplace(key, std::move(made)).first;
     }
-    VirtualPart part{nullptr, {from->process->source()}, mapping.here, {}};
-    part.grid = make_grid(*from, described.arrays.front(), part.sources);
-    part.there = mapping.there.value_or(VirtualStorage::whole(part.grid->shape()));
-    sources.insert(sources.end(), part.sources.begin(), part.sources.end());
-    parts.push_back(std::move(part));
+    return found->second.grid == nullptr ? nullptr : &found->second;
   }
 
   OpenContext& context_;
   std::map<std::string, std::unique_ptr<LinkedFile>> files_;  // by absolute path
+  // By file and path.
+  std::map<std::pair<const LinkedFile*, std::string>, SourceArray> source_arrays_;
   std::vector<Visit> visits_;
+  DescriptionBudget budget_;
+  Hdf5Process::Clock::time_point end_ = Hdf5Process::Clock::now() + kOpenTime;
+  bool is_exhausted_ = false;
   std::size_t described_ = 0;
   std::size_t left_out_ = 0;
 };

@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 constexpr std::size_t kChecksumNbytes = 4;
-constexpr std::size_t kAddressNbytes = 8;
 // Signature, version, and what it is of.
 constexpr std::size_t kPrefixNbytes = 6;
 
@@ -53,13 +52,13 @@ Shape take_most_shape(std::span<const std::byte> dataspace, const StructureReade
   if (rank != shape.size() || (version != 1 && version != 2)) {
     throw reader.corrupt(address, "the data set has another rank than the HDF5 library says");
   }
-  fields.skip(8 * rank);
+  fields.skip(reader.widths().length * rank);
   if ((flags & kHasMost) == 0) {
     return shape;
   }
   Shape most;
   for (std::uint64_t axis = 0; axis < rank; ++axis) {
-    most.push_back(fields.take(8));
+    most.push_back(fields.take_length());
   }
   return most;
 }
@@ -92,8 +91,6 @@ class PlaceNumbers {
     place_[axes_[0]] = number;
     return place_;
   }
-  // Nothing where it overflows.
-  std::optional<std::uint64_t> count() const { return element_count(lengths_); }
 
  private:
   std::vector<std::size_t> axes_;
@@ -105,9 +102,14 @@ class IndexReader {
  public:
   IndexReader(StructureReader& reader, const ChunkIndexPlace& where, const Shape& most,
               const TakeChunk& take)
-      : reader_(reader), where_(where), most_(most), take_(take) {}
+      : reader_(reader),
+        where_(where),
+        most_(most),
+        take_(take),
+        address_nbytes_(reader.widths().address),
+        length_nbytes_(reader.widths().length) {}
 
-  void read(StructureParser& layout) {
+  std::optional<ChunkRow> read(StructureParser& layout) {
     constexpr std::uint64_t kSingleIsFiltered = 2;
     const std::uint64_t flags = layout.take(1);
     if (layout.take(1) != where_.chunk_shape.size() + 1) {
@@ -120,31 +122,31 @@ class IndexReader {
       case IndexKind::kSingle: {
         StoredChunk chunk{0, full_nbytes(), 0};
         if ((flags & kSingleIsFiltered) != 0) {
-          chunk.nbytes = static_cast<std::uint32_t>(layout.take(8));
+          chunk.nbytes = static_cast<std::uint32_t>(layout.take_length());
           chunk.filter_mask = static_cast<std::uint32_t>(layout.take(4));
         }
-        hand_over(Shape(where_.shape.size(), 0), layout.take(8), chunk);
+        hand_over(Shape(where_.shape.size(), 0), layout.take_address(), chunk);
         break;
       }
       case IndexKind::kImplicit:
-        read_implicit(layout.take(8));
-        break;
+        return read_implicit(layout.take_address());
       case IndexKind::kFixedArray:
         layout.skip(1);
-        read_fixed_array(layout.take(8));
+        read_fixed_array(layout.take_address());
         break;
       case IndexKind::kExtensibleArray:
         layout.skip(5);
-        read_extensible_array(layout.take(8));
+        read_extensible_array(layout.take_address());
         break;
       case IndexKind::kTree:
         layout.skip(4 + 1 + 1);
-        read_tree(layout.take(8));
+        read_tree(layout.take_address());
         break;
       default:
         throw reader_.unsupported(
             fmt::format("its chunks have an index of kind {}", static_cast<unsigned>(kind)));
     }
+    return std::nullopt;
   }
 
  private:
@@ -161,28 +163,29 @@ class IndexReader {
     }
   }
 
-  void read_implicit(std::uint64_t address) {
-    PlaceNumbers numbers(most_, where_.chunk_shape, false);
-    const auto count = numbers.count();
+  std::optional<ChunkRow> read_implicit(std::uint64_t address) const {
     if (address == kUndefinedAddress) {
-      return;
+      return std::nullopt;
     }
+    ChunkRow row{address + reader_.base(), full_nbytes(), {}};
+    for (std::size_t axis = 0; axis < most_.size(); ++axis) {
+      row.grid_shape.push_back(divide_up(most_[axis], where_.chunk_shape[axis]));
+    }
+    const auto count = element_count(row.grid_shape);
     const auto nbytes = count ? checked_mul(*count, where_.chunk_nbytes) : std::nullopt;
     if (!nbytes || *nbytes > reader_.file_nbytes()) {
       throw corrupt(address, "there are more chunks than the file can hold");
     }
-    for (std::uint64_t i = 0; i < *count; ++i) {
-      hand_over(numbers.place_of(i), address + i * where_.chunk_nbytes, {0, full_nbytes(), 0});
-    }
+    return row;
   }
 
   // An element of an array of chunks: an address, of filtered chunks also a size and a mask.
   void take_element(StructureParser& fields, std::size_t element_nbytes, std::uint64_t number,
                     PlaceNumbers& numbers) const {
-    const std::uint64_t address = fields.take(kAddressNbytes);
+    const std::uint64_t address = fields.take_address();
     StoredChunk chunk{0, full_nbytes(), 0};
     if (where_.filtered) {
-      chunk.nbytes = take_size(fields, element_nbytes - kAddressNbytes - 4, address);
+      chunk.nbytes = take_size(fields, element_nbytes - address_nbytes_ - 4, address);
       chunk.filter_mask = static_cast<std::uint32_t>(fields.take(4));
     }
     hand_over(numbers.place_of(number), address, chunk);
@@ -197,9 +200,9 @@ class IndexReader {
   }
 
   void require_element_size(std::uint64_t element_nbytes, std::uint64_t address) const {
-    const bool fits = where_.filtered ? element_nbytes > kAddressNbytes + 4 &&
-                                            element_nbytes <= kAddressNbytes + 4 + 8
-                                      : element_nbytes == kAddressNbytes;
+    const bool fits = where_.filtered ? element_nbytes > address_nbytes_ + 4 &&
+                                            element_nbytes <= address_nbytes_ + 4 + 8
+                                      : element_nbytes == address_nbytes_;
     if (!fits) {
       throw corrupt(address, fmt::format("an index has elements of {} bytes", element_nbytes));
     }
@@ -209,14 +212,14 @@ class IndexReader {
     if (address == kUndefinedAddress) {
       return;
     }
-    const auto header =
-        reader_.read_checked(address, kPrefixNbytes + 2 + 16 + kChecksumNbytes, "FAHD");
+    const auto header = reader_.read_checked(
+        address, kPrefixNbytes + 2 + length_nbytes_ + address_nbytes_ + kChecksumNbytes, "FAHD");
     StructureParser fields(header, reader_, address);
     fields.skip(kPrefixNbytes);
     const std::uint64_t element_nbytes = fields.take(1);
     const std::uint64_t page_bits = fields.take(1);
-    const std::uint64_t count = fields.take(8);
-    const std::uint64_t block = fields.take(8);
+    const std::uint64_t count = fields.take_length();
+    const std::uint64_t block = fields.take_address();
     require_element_size(element_nbytes, address);
     if (block == kUndefinedAddress) {
       return;
@@ -226,7 +229,7 @@ class IndexReader {
     }
     const std::uint64_t page = std::uint64_t{1} << page_bits;
     PlaceNumbers numbers(most_, where_.chunk_shape, false);
-    const std::uint64_t head_nbytes = kPrefixNbytes + kAddressNbytes;
+    const std::uint64_t head_nbytes = kPrefixNbytes + address_nbytes_;
     if (count <= page) {
       const auto bytes = reader_.read_checked(
           block, head_nbytes + count * element_nbytes + kChecksumNbytes, "FADB");
@@ -281,7 +284,8 @@ class IndexReader {
       return;
     }
     const auto header = reader_.read_checked(
-        address, kPrefixNbytes + 6 + 6 * 8 + kAddressNbytes + kChecksumNbytes, "EAHD");
+        address, kPrefixNbytes + 6 + 6 * length_nbytes_ + address_nbytes_ + kChecksumNbytes,
+        "EAHD");
     StructureParser fields(header, reader_, address);
     fields.skip(kPrefixNbytes);
     ExtensibleArray array;
@@ -291,10 +295,10 @@ class IndexReader {
     array.least_elements = fields.take(1);
     array.least_blocks = fields.take(1);
     array.page_bits = fields.take(1);
-    fields.skip(4 * 8);
-    array.count = fields.take(8);
-    fields.skip(8);
-    const std::uint64_t index_block = fields.take(8);
+    fields.skip(4 * length_nbytes_);
+    array.count = fields.take_length();
+    fields.skip(length_nbytes_);
+    const std::uint64_t index_block = fields.take_address();
     require_element_size(array.element_nbytes, address);
     if (!std::has_single_bit(array.least_elements) || !std::has_single_bit(array.least_blocks) ||
         array.least_blocks < 2 || array.number_bits > 64 || array.page_bits >= 32 ||
@@ -311,11 +315,11 @@ class IndexReader {
     const std::uint64_t direct_levels = 2 * log2_of(array.least_blocks);
     const std::uint64_t levels = 1 + array.number_bits - log2_of(array.least_elements);
     const std::uint64_t super_blocks = levels > direct_levels ? levels - direct_levels : 0;
-    const std::uint64_t head_nbytes = kPrefixNbytes + kAddressNbytes;
+    const std::uint64_t head_nbytes = kPrefixNbytes + address_nbytes_;
     const auto bytes =
         reader_.read_checked(address,
                              head_nbytes + array.in_index_block * array.element_nbytes +
-                                 (direct_blocks + super_blocks) * kAddressNbytes + kChecksumNbytes,
+                                 (direct_blocks + super_blocks) * address_nbytes_ + kChecksumNbytes,
                              "EAIB");
     StructureParser fields(bytes, reader_, address);
     fields.skip(head_nbytes);
@@ -329,13 +333,13 @@ class IndexReader {
       const std::uint64_t blocks = std::uint64_t{1} << (level / 2);
       const std::uint64_t elements = array.least_elements << ((level + 1) / 2);
       if (level >= direct_levels) {
-        const std::uint64_t super_block = fields.take(kAddressNbytes);
+        const std::uint64_t super_block = fields.take_address();
         if (super_block != kUndefinedAddress) {
           read_super_block(array, super_block, first, blocks, elements, numbers);
         }
       }
       for (std::uint64_t i = 0; level < direct_levels && i < blocks; ++i) {
-        const std::uint64_t block = fields.take(kAddressNbytes);
+        const std::uint64_t block = fields.take_address();
         if (block != kUndefinedAddress) {
           read_data_block(array, block, first + i * elements, elements, {}, numbers);
         }
@@ -355,14 +359,14 @@ class IndexReader {
       throw corrupt(address, "the index has more blocks than the file can hold");
     }
     const std::uint64_t bitmap_nbytes = blocks * divide_up(pages, 8);
-    const std::uint64_t head_nbytes = kPrefixNbytes + kAddressNbytes + array.offset_nbytes();
+    const std::uint64_t head_nbytes = kPrefixNbytes + address_nbytes_ + array.offset_nbytes();
     const auto bytes = reader_.read_checked(
-        address, head_nbytes + bitmap_nbytes + blocks * kAddressNbytes + kChecksumNbytes, "EASB");
+        address, head_nbytes + bitmap_nbytes + blocks * address_nbytes_ + kChecksumNbytes, "EASB");
     const auto written = std::span(bytes).subspan(head_nbytes, bitmap_nbytes);
     StructureParser fields(bytes, reader_, address);
     fields.skip(head_nbytes + bitmap_nbytes);
     for (std::uint64_t i = 0; i < blocks; ++i) {
-      const std::uint64_t block = fields.take(kAddressNbytes);
+      const std::uint64_t block = fields.take_address();
       if (block != kUndefinedAddress) {
         std::vector<bool> of_block;
         for (std::uint64_t k = 0; k < pages; ++k) {
@@ -377,7 +381,7 @@ class IndexReader {
   void read_data_block(const ExtensibleArray& array, std::uint64_t address, std::uint64_t first,
                        std::uint64_t elements, const std::vector<bool>& written,
                        PlaceNumbers& numbers) {
-    const std::uint64_t head_nbytes = kPrefixNbytes + kAddressNbytes + array.offset_nbytes();
+    const std::uint64_t head_nbytes = kPrefixNbytes + address_nbytes_ + array.offset_nbytes();
     if (!written.empty()) {
       const auto head = reader_.read_checked(address, head_nbytes + kChecksumNbytes, "EADB");
       const std::uint64_t page = std::uint64_t{1} << array.page_bits;
@@ -412,8 +416,10 @@ class IndexReader {
     if (address == kUndefinedAddress) {
       return;
     }
-    const auto header =
-        reader_.read_checked(address, kPrefixNbytes + 4 + 2 + 2 + 2 + 8 + 2 + 8 + 4, "BTHD");
+    const auto header = reader_.read_checked(
+        address,
+        kPrefixNbytes + 4 + 2 + 2 + 2 + address_nbytes_ + 2 + length_nbytes_ + kChecksumNbytes,
+        "BTHD");
     StructureParser fields(header, reader_, address);
     fields.skip(kPrefixNbytes);
     Tree tree;
@@ -421,10 +427,10 @@ class IndexReader {
     tree.record_nbytes = fields.take(2);
     const std::uint64_t depth = fields.take(2);
     fields.skip(2);
-    const std::uint64_t root = fields.take(8);
+    const std::uint64_t root = fields.take_address();
     const std::uint64_t records = fields.take(2);
     const std::size_t rank = where_.chunk_shape.size();
-    const std::uint64_t least = kAddressNbytes + 8 * rank + (where_.filtered ? 4 + 1 : 0);
+    const std::uint64_t least = address_nbytes_ + 8 * rank + (where_.filtered ? 4 + 1 : 0);
     const std::uint64_t most = least + (where_.filtered ? 7 : 0);
     constexpr std::uint64_t kNodeOverhead = kPrefixNbytes + kChecksumNbytes;
     if (tree.record_nbytes < least || tree.record_nbytes > most || depth > 32 ||
@@ -441,7 +447,7 @@ class IndexReader {
     tree.count_nbytes.push_back(0);  // a leaf's are not counted twice
     for (std::uint64_t level = 1; level <= depth; ++level) {
       const std::uint64_t pointer =
-          kAddressNbytes + tree.leaf_count_nbytes + tree.count_nbytes.back();
+          address_nbytes_ + tree.leaf_count_nbytes + tree.count_nbytes.back();
       if (tree.node_nbytes < kNodeOverhead + pointer + tree.record_nbytes + pointer) {
         throw corrupt(address, "the index has nodes without room");
       }
@@ -457,7 +463,7 @@ class IndexReader {
   void read_node(const Tree& tree, std::uint64_t address, std::uint64_t records,
                  std::uint64_t depth) {
     const std::uint64_t pointer =
-        depth == 0 ? 0 : kAddressNbytes + tree.leaf_count_nbytes + tree.count_nbytes[depth - 1];
+        depth == 0 ? 0 : address_nbytes_ + tree.leaf_count_nbytes + tree.count_nbytes[depth - 1];
     const std::uint64_t used =
         kPrefixNbytes + records * tree.record_nbytes + (depth == 0 ? 0 : (records + 1) * pointer);
     const auto bytes =
@@ -468,7 +474,7 @@ class IndexReader {
       take_record(fields, tree);
     }
     for (std::uint64_t i = 0; depth > 0 && i <= records; ++i) {
-      const std::uint64_t child = fields.take(kAddressNbytes);
+      const std::uint64_t child = fields.take_address();
       const std::uint64_t of_child = fields.take(tree.leaf_count_nbytes);
       fields.skip(tree.count_nbytes[depth - 1]);
       read_node(tree, child, of_child, depth - 1);
@@ -477,10 +483,11 @@ class IndexReader {
 
   void take_record(StructureParser& fields, const Tree& tree) const {
     const std::size_t rank = where_.chunk_shape.size();
-    const std::uint64_t address = fields.take(kAddressNbytes);
+    const std::uint64_t address = fields.take_address();
     StoredChunk chunk{0, full_nbytes(), 0};
     if (where_.filtered) {
-      chunk.nbytes = take_size(fields, tree.record_nbytes - kAddressNbytes - 4 - 8 * rank, address);
+      chunk.nbytes =
+          take_size(fields, tree.record_nbytes - address_nbytes_ - 4 - 8 * rank, address);
       chunk.filter_mask = static_cast<std::uint32_t>(fields.take(4));
     }
     Shape place;
@@ -494,15 +501,17 @@ class IndexReader {
   const ChunkIndexPlace& where_;
   const Shape& most_;
   const TakeChunk& take_;
+  const std::size_t address_nbytes_;
+  const std::size_t length_nbytes_;
 };
 
 }  // namespace
 
-void read_new_chunk_index(StructureReader& reader, const ChunkIndexPlace& where,
-                          std::span<const std::byte> dataspace, StructureParser& layout,
-                          const TakeChunk& take) {
+std::optional<ChunkRow> read_new_chunk_index(StructureReader& reader, const ChunkIndexPlace& where,
+                                             std::span<const std::byte> dataspace,
+                                             StructureParser& layout, const TakeChunk& take) {
   const Shape most = take_most_shape(dataspace, reader, where.header, where.shape);
-  IndexReader(reader, where, most, take).read(layout);
+  return IndexReader(reader, where, most, take).read(layout);
 }
 
 }  // namespace npyfs

@@ -12,8 +12,8 @@ namespace npyfs {
 
 // `dataspace` is the body of that message, `layout` stands behind the class of a layout message of
 // version 4. As read_chunk_index.
-void read_new_chunk_index(StructureReader& reader, const ChunkIndexPlace& where,
-                          std::span<const std::byte> dataspace, StructureParser& layout,
-                          const TakeChunk& take);
+std::optional<ChunkRow> read_new_chunk_index(StructureReader& reader, const ChunkIndexPlace& where,
+                                             std::span<const std::byte> dataspace,
+                                             StructureParser& layout, const TakeChunk& take);
 
 }  // namespace npyfs

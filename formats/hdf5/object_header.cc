@@ -119,8 +119,8 @@ class HeaderReader {
       message.body.assign(body.begin(), body.end());
       if (message.type == kContinuationMessage) {
         StructureParser fields(message.body, reader_, address);
-        const std::uint64_t at = fields.take(8);
-        blocks_.push_back({at, fields.take(8)});
+        const std::uint64_t at = fields.take_address();
+        blocks_.push_back({at, fields.take_length()});
       } else if (message.type == kDataspaceMessage || message.type == kLayoutMessage) {
         messages_.push_back(std::move(message));
       }
@@ -170,7 +170,8 @@ std::vector<std::byte> StructureReader::read_checked(std::uint64_t address, std:
   if (!begins_with(payload, signature)) {
     throw corrupt(address, fmt::format("no {} begins there", signature));
   }
-  if (lookup3(payload, 0) != load_le<std::uint32_t>(payload.data() + payload.size())) {
+  if (checksums_ == Checksums::kRequired &&
+      lookup3(payload, 0) != load_le<std::uint32_t>(payload.data() + payload.size())) {
     throw corrupt(address, fmt::format("the checksum of {} is not that of its bytes", signature));
   }
   return bytes;
@@ -192,6 +193,12 @@ std::uint64_t StructureParser::take(std::size_t nbytes) {
     number = number << 8 | std::to_integer<std::uint64_t>(bytes[i]);
   }
   return number;
+}
+
+std::uint64_t StructureParser::take_wide(std::size_t nbytes) {
+  const std::uint64_t number = take(nbytes);
+  const std::uint64_t ones = ~std::uint64_t{0} >> (64 - 8 * nbytes);
+  return number == ones ? ~std::uint64_t{0} : number;
 }
 
 std::vector<HeaderMessage> read_object_header(StructureReader& reader, std::uint64_t address) {

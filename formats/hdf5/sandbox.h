@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The system calls that the child may make once its file is open.
+// The system calls that the child may make.
 
 #pragma once
 
@@ -9,7 +9,7 @@ namespace npyfs {
 // From now on this process reads what it has open, talks over its socket, takes memory and ends;
 // every other system call fails with EPERM. A file that has taken over libhdf5 can start no
 // process, open no file and reach no network. Does nothing on processors whose calls are not listed
-// here.
-void forbid_other_system_calls();
+// here, where its limits alone hold a child. False, with errno, where the system refuses.
+[[nodiscard]] bool forbid_other_system_calls();
 
 }  // namespace npyfs

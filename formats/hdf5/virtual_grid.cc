@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -21,6 +22,14 @@ namespace {
 using Steps = VirtualStorage::Steps;
 
 constexpr std::uint64_t kBlockNbytes = std::uint64_t{1} << 20;
+// What is read of a source at once, whatever lies between the elements that are wanted.
+constexpr std::uint64_t kMostBoxNbytes = std::uint64_t{4} << 20;
+// Elements further apart than this are read one by one: a system call costs about as much as
+// copying so many bytes.
+constexpr std::uint64_t kFarNbytes = 4096;
+// For one block. A small crafted file can name a million chunks that decode to 2 GiB each, and
+// virtual arrays of virtual arrays; the slowest disk answers a million elements within this.
+constexpr std::chrono::seconds kMostSeconds{120};
 
 // The elements along an axis that a selection takes, by their number k in it.
 std::uint64_t taken(const Steps& steps) { return steps.count * steps.block; }
@@ -41,6 +50,38 @@ std::uint64_t taken_before(const Steps& steps, std::uint64_t end) {
   }
   return whole * steps.block + std::min(into % steps.stride, steps.block);
 }
+
+// Ends what takes too long: of blocks that are decoded within each other the outermost one's time
+// counts. They are all decoded by the thread that asks for it.
+class DecodeTime {
+ public:
+  DecodeTime() : is_outermost_(!running_) {
+    if (is_outermost_) {
+      running_ = true;
+      end_ = Clock::now() + kMostSeconds;
+    }
+  }
+  ~DecodeTime() { running_ = running_ && !is_outermost_; }
+  DecodeTime(const DecodeTime&) = delete;
+  DecodeTime& operator=(const DecodeTime&) = delete;
+
+  static void require_left() {
+    if (running_ && Clock::now() > end_) {
+      throw Error(ErrorKind::kCorrupt,
+                  fmt::format("a block of a virtual array takes more than {} s to be put together "
+                              "out of other chunks; the file is damaged or crafted",
+                              kMostSeconds.count()));
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static thread_local bool running_;
+  static thread_local Clock::time_point end_;
+  bool is_outermost_;
+};
+thread_local bool DecodeTime::running_ = false;
+thread_local DecodeTime::Clock::time_point DecodeTime::end_;
 
 // Reads boxes of any grid.
 class BoxReader {
@@ -85,42 +126,77 @@ class BoxReader {
     const Shape stored = grid_.stored_shape(chunk);
     const Shape strides = strides_of(stored, itemsize);
     Shape common(start.size());
-    std::uint64_t to = 0;
+    std::byte* to = out.data();
     std::uint64_t from = 0;
-    std::uint64_t last = 0;  // byte of the last common element in the chunk
     for (std::size_t axis = 0; axis < start.size(); ++axis) {
       const std::uint64_t low = std::max(start[axis], begin[axis]);
       const std::uint64_t high = std::min(start[axis] + count[axis], begin[axis] + stored[axis]);
       common[axis] = high - low;
       to += (low - start[axis]) * out_strides[axis];
       from += (low - begin[axis]) * strides[axis];
-      last += (high - 1 - begin[axis]) * strides[axis];
     }
-    const auto copy = [&](const std::byte* bytes) {
-      copy_strided({bytes, strides}, {out.data() + to, out_strides}, common, itemsize);
-    };
     const ChunkPlace place = grid_.locate(chunk);
     switch (place.kind) {
-      case ChunkPlace::Kind::kAbsent: {
-        std::vector<std::byte> filled(last - from + itemsize);
-        fill_elements(filled, grid_.fill_value());
-        copy(filled.data());
+      case ChunkPlace::Kind::kAbsent:
+        fill_strided({to, out_strides}, common, grid_.fill_value());
         break;
-      }
-      case ChunkPlace::Kind::kMapped: {
-        std::vector<std::byte> bytes(last - from + itemsize);
-        place.extent.source->read_at(place.extent.offset + from, bytes);
-        copy(bytes.data());
+      case ChunkPlace::Kind::kMapped:
+        read_mapped({*place.extent.source, strides, out_strides, common, itemsize},
+                    place.extent.offset + from, to, 0);
         break;
-      }
       case ChunkPlace::Kind::kDecoded: {
+        DecodeTime::require_left();
         const auto block = cache_.get(grid_, chunk);
-        block->require_good({from, last + itemsize});
-        copy(block->bytes.data() + from);
+        block->require_good({from, from + span_nbytes(common, strides, itemsize, 0)});
+        copy_strided({block->bytes.data() + from, strides}, {to, out_strides}, common, itemsize);
         break;
       }
       case ChunkPlace::Kind::kDamaged:
         throw Error(place.damage->error);
+    }
+  }
+
+  // From the first byte of a box to its last, along `axis` and those behind it.
+  static std::uint64_t span_nbytes(const Shape& count, const Shape& strides, std::uint64_t itemsize,
+                                   std::size_t axis) {
+    std::uint64_t span = itemsize;
+    for (; axis < count.size(); ++axis) {
+      span += (count[axis] - 1) * strides[axis];
+    }
+    return span;
+  }
+
+  struct MappedBox {
+    const ByteSource& source;
+    const Shape& strides;
+    const Shape& out_strides;
+    const Shape& count;
+    std::uint64_t itemsize;
+  };
+
+  // Rows that lie close together are read in one go.
+  static void read_mapped(const MappedBox& box, std::uint64_t offset, std::byte* to,
+                          std::size_t axis) {
+    const std::size_t rank = box.count.size();
+    if (axis + 1 >= rank) {
+      box.source.read_at(offset, {to, (rank == 0 ? 1 : box.count.back()) * box.itemsize});
+      return;
+    }
+    std::uint64_t rows = 1;
+    for (std::size_t at = axis; at + 1 < rank; ++at) {
+      rows *= box.count[at];
+    }
+    const std::uint64_t span = span_nbytes(box.count, box.strides, box.itemsize, axis);
+    if (span <= kMostBoxNbytes && span <= rows * (kFarNbytes + box.count.back() * box.itemsize)) {
+      std::vector<std::byte> bytes(span);
+      box.source.read_at(offset, bytes);
+      Shape count = box.count;
+      std::fill_n(count.begin(), axis, 1);
+      copy_strided({bytes.data(), box.strides}, {to, box.out_strides}, count, box.itemsize);
+      return;
+    }
+    for (std::uint64_t i = 0; i < box.count[axis]; ++i) {
+      read_mapped(box, offset + i * box.strides[axis], to + i * box.out_strides[axis], axis + 1);
     }
   }
 
@@ -142,6 +218,7 @@ class VirtualGrid : public DecodedGrid {
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
+    const DecodeTime time;
     fill_elements(out, fill_value());
     const Shape begin = chunk_begin(chunk);
     const Shape stored = stored_shape(chunk);
@@ -246,39 +323,72 @@ class VirtualGrid : public DecodedGrid {
       std::byte first{};
       source->read_at(0, {&first, std::min<std::size_t>(1, source->nbytes())});
     }
+    copy_overlap(part, pairs, *overlap, begin, stored, out);
+  }
+
+  // The smallest box of the part's array that holds the overlap: its first element, its shape.
+  static std::pair<Shape, Shape> box_of(const VirtualPart& part, const Pairs& pairs,
+                                        const Overlap& overlap) {
     Shape low(part.there.size());
-    Shape high(part.there.size());
+    Shape box(part.there.size(), 1);
     for (std::size_t axis = 0; axis < low.size(); ++axis) {
       low[axis] = part.there[axis].start;
-      high[axis] = low[axis] + 1;
     }
     for (std::size_t axis = 0; axis < pairs.size(); ++axis) {
       if (const auto there = pairs[axis]) {
-        const std::uint64_t first = overlap->first[axis];
+        const std::uint64_t first = overlap.first[axis];
+        const std::uint64_t last = first + overlap.count[axis] - 1;
         low[*there] = coordinate(part.there[*there], first);
-        high[*there] = coordinate(part.there[*there], first + overlap->count[axis] - 1) + 1;
+        box[*there] = coordinate(part.there[*there], last) + 1 - low[*there];
       }
     }
-    Shape box(low.size());
-    for (std::size_t axis = 0; axis < low.size(); ++axis) {
-      box[axis] = high[axis] - low[axis];
-    }
+    return {low, box};
+  }
+
+  // Of elements that lie far from each other in the part's array, half at a time: what is between
+  // them is neither read nor given memory.
+  void copy_overlap(const VirtualPart& part, const Pairs& pairs, const Overlap& overlap,
+                    const Shape& begin, const Shape& stored, std::span<std::byte> out) const {
+    const auto [low, box] = box_of(part, pairs, overlap);
+    const std::uint64_t wanted = *element_count(overlap.count);
     const auto elements = element_count(box);
     const auto nbytes = elements ? checked_mul(*elements, dtype().itemsize) : std::nullopt;
-    if (!nbytes || *nbytes > kMostDecodedNbytes) {
-      throw Error(ErrorKind::kCorrupt, "a box of a virtual array is larger than 2 GiB");
+    const bool is_sparse = !nbytes || *elements > wanted;
+    if (is_sparse && (!nbytes || *nbytes > kMostBoxNbytes || *nbytes / kFarNbytes > wanted)) {
+      const std::size_t axis = sparsest_axis(pairs, overlap, box);
+      Overlap half = overlap;
+      half.count[axis] /= 2;
+      copy_overlap(part, pairs, half, begin, stored, out);
+      half.first[axis] += half.count[axis];
+      half.count[axis] = overlap.count[axis] - half.count[axis];
+      copy_overlap(part, pairs, half, begin, stored, out);
+      return;
     }
     std::vector<std::byte> bytes(*nbytes);
     BoxReader(*part.grid, cache_).read(low, box, bytes);
     const Copy copy{part,
                     pairs,
-                    *overlap,
+                    overlap,
                     begin,
                     low,
                     strides_of(stored, dtype().itemsize),
                     strides_of(box, dtype().itemsize),
                     dtype().itemsize};
     copy.run(out.data(), bytes.data(), 0);
+  }
+
+  // Of a box that holds more than the overlap there is one along which it does.
+  static std::size_t sparsest_axis(const Pairs& pairs, const Overlap& overlap, const Shape& box) {
+    std::size_t sparsest = 0;
+    std::uint64_t most = 0;
+    for (std::size_t axis = 0; axis < pairs.size(); ++axis) {
+      const std::uint64_t spread = pairs[axis] ? box[*pairs[axis]] / overlap.count[axis] : 0;
+      if (overlap.count[axis] > 1 && spread > most) {
+        most = spread;
+        sparsest = axis;
+      }
+    }
+    return sparsest;
   }
 
   // From the box, dense, to the block, dense, element by element of the selections.

@@ -174,6 +174,10 @@ Value FrameReader::take_value(int depth) {
   if (depth > kMostDepth) {
     throw wrong(fmt::format("has attributes nested deeper than {}", kMostDepth));
   }
+  // A frame has the values of one object; names and dictionaries are few beside them.
+  if (++values_taken_ > 2 * kMostAttributeValues) {
+    throw wrong(fmt::format("has attributes of more than {} values", 2 * kMostAttributeValues));
+  }
   const auto take_double = [&] { return std::bit_cast<double>(take_u64()); };
   switch (static_cast<Tag>(take_u8())) {
     case Tag::kNone:

@@ -25,7 +25,8 @@ namespace npyfs {
 enum class FrameKind : std::uint8_t {
   // To the child.
   kDescribe = 1,  // text path: the object there, and all below it
-  kRead = 2,      // text path, u8 form, u32 characters, shape start, shape count
+  kRead = 2,      // text path, u8 form, u32 characters, shape start, shape count, of the bytes
+                  // that are found u64 how many to skip, u64 how many to send
   kChunks = 3,    // text path: where its chunks lie
   // From the child.
   kGroupBegin = 16,    // text name, value attributes
@@ -42,6 +43,11 @@ enum class FrameKind : std::uint8_t {
 inline constexpr std::size_t kFrameHeadNbytes = 5;
 // Of data, in one frame.
 inline constexpr std::size_t kDataPieceNbytes = std::size_t{1} << 20;
+
+// What an honest child tells of the attributes of one question: so many values, so many bytes of
+// text. As plain data a value takes 40 bytes and more, for a number of one byte, too.
+inline constexpr std::uint64_t kMostAttributeValues = std::uint64_t{1} << 22;
+inline constexpr std::uint64_t kMostAttributeNbytes = std::uint64_t{32} << 20;
 
 // What a read makes of the elements.
 enum class ReadForm : std::uint8_t {
@@ -107,6 +113,8 @@ class FrameReader {
   Value take_value();
   // How many things of at least `least_nbytes` each follow: never more than there is room for.
   std::uint32_t take_count(std::size_t least_nbytes);
+  // How many values, those within lists and dictionaries included, have been taken.
+  std::uint64_t values_taken() const { return values_taken_; }
   // Throws unless all has been taken.
   void require_end() const;
   std::size_t left() const { return left_.size(); }
@@ -119,6 +127,7 @@ class FrameReader {
 
   std::span<const std::byte> left_;
   const std::string& name_;
+  std::uint64_t values_taken_ = 0;
 };
 
 }  // namespace npyfs

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import time
@@ -48,6 +49,11 @@ class Hdf5Test(MountTest):
 
     def assert_file(self, path, array):
         self.assertEqual(path.read_bytes(), saved(np.asarray(array)), path)
+
+    def peak_nbytes(self, mnt):
+        """The most memory that the daemon has ever had."""
+        status = pathlib.Path(f"/proc/{self.daemon(mnt)}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
 
 
 class Whole(Hdf5Test):
@@ -96,6 +102,63 @@ class Whole(Hdf5Test):
         self.assertEqual(json.loads((mnt / "x.attrs.json").read_text()),
                          {"MATLAB_class": "double"})
 
+    def test_names_that_offsets_take(self):
+        with h5py.File(self.path, "w") as file:
+            for name in ("v", "v_offsets"):
+                vlen = file.create_dataset(f"g/{name}", (3,), dtype=h5py.vlen_dtype(np.dtype("<f4")))
+                for i in range(3):
+                    vlen[i] = np.full(i + len(name), i)
+            file["g/v_offsets_offsets"] = np.arange(5)
+            file["g/v_offsets~2"] = np.arange(6)
+        mnt = self.mount(self.path)
+        self.assertEqual(sorted(p.name for p in (mnt / "g").iterdir()),
+                         ["v.npy", "v_offsets.npy", "v_offsets_offsets.npy", "v_offsets~2.npy",
+                          "v_offsets~3.npy", "v_offsets~3_offsets.npy"])
+        self.assert_file(mnt / "g/v_offsets.npy", np.array([0, 1, 3, 6]))
+        self.assert_file(mnt / "g/v_offsets_offsets.npy", np.arange(5))
+        self.assert_file(mnt / "g/v_offsets~2.npy", np.arange(6))
+        self.assert_file(mnt / "g/v_offsets~3_offsets.npy", np.array([0, 9, 19, 30]))
+        self.assertIn("v_offsets is shown as v_offsets~3, since v_offsets says where the sequences of "
+                      "v begin", self.said)
+
+    def test_attributes_of_any_size(self):
+        wide = np.arange(3_000_000) % 251
+        with h5py.File(self.path, "w", libver="latest") as file:
+            x = file.create_dataset("x", data=np.arange(3))
+            x.attrs["wide"] = wide.astype("u1")
+            x.attrs["unit"] = "V"
+            file.create_dataset("y", data=np.arange(4))
+            file["y"].attrs["wider"] = np.zeros(5_000_000, "u1")
+            file["y"].attrs["unit"] = "A"
+        mnt = self.mount(self.path)
+        attributes = json.loads((mnt / "x.attrs.json").read_text())
+        self.assertEqual(attributes, {"unit": "V", "wide": wide.tolist()})
+        self.assertEqual(json.loads((mnt / "y.attrs.json").read_text()), {"unit": "A"})
+        self.assertIn("attributes (those of a file may hold 4194304 values and 33554432 bytes of "
+                      "text) are left out: wider of /y", self.said)
+
+    def test_what_is_left_out_is_said(self):
+        with h5py.File(self.path, "w") as file:
+            x = file.create_dataset("x", data=np.arange(3))
+            for i in range(10):
+                file.create_dataset(f"empty{i}", data=h5py.Empty("f4"))
+            file["soft"] = h5py.SoftLink("/nowhere")
+            file["away"] = h5py.ExternalLink("gone.h5", "/x")
+            x.attrs["object"] = x.ref
+            x.attrs["region"] = x.regionref[:2]
+            x.attrs["unit"] = "V"
+        mnt = self.mount(self.path)
+        self.assertEqual(sorted(p.name for p in mnt.glob("*.npy")), ["attrs.npy", "x.npy"])
+        self.assertEqual(json.loads((mnt / "x.attrs.json").read_text()), {"unit": "V"})
+        lines = self.said.splitlines()
+        self.assertEqual(len(lines), 4, lines)
+        for text in ("attributes that are references are left out: object of /x, region of /x",
+                     "data sets without a shape (H5S_NULL) are left out: /empty0, /empty1, /empty2, "
+                     "/empty3, /empty4, /empty5, /empty6, /empty7 and 2 more",
+                     "links that lead nowhere, or through other files, are left out: /soft",
+                     "away: left out: "):
+            self.assertIn(text, self.said)
+
     def test_every_index_of_new_files(self):
         """Small chunks and many: pages, super blocks and levels of each kind of index."""
         random = np.random.default_rng(2)
@@ -125,6 +188,50 @@ class Whole(Hdf5Test):
         self.assert_file(mnt / "sparse.npy", expected)
         self.assert_file(mnt / "sparse_fixed.npy", expected_fixed)
 
+    def test_narrow_addresses(self):
+        """Addresses and lengths of 2 and 4 bytes, which libhdf5 writes if it is told to."""
+        array = np.random.default_rng(4).integers(0, 99, (40, 50), np.int16)
+        for widths in ((4, 4), (2, 2), (8, 4), (4, 8)):
+            for libver in (h5py.h5f.LIBVER_EARLIEST, h5py.h5f.LIBVER_LATEST):
+                with self.subTest(widths=widths, libver=libver):
+                    creation = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+                    creation.set_sizes(*widths)
+                    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+                    access.set_libver_bounds(libver, h5py.h5f.LIBVER_LATEST)
+                    name = f"{widths[0]}{widths[1]}{libver}"
+                    path = self.folder / f"{name}.h5"
+                    with h5py.File(h5py.h5f.create(bytes(path), h5py.h5f.ACC_TRUNC, creation,
+                                                   access)) as file:
+                        file["plain"] = array
+                        file.create_dataset("one", data=array, chunks=array.shape,
+                                            compression="lzf")
+                        file.create_dataset("raw", data=array, chunks=(9, 8))
+                        file.create_dataset("packed", data=array, chunks=(9, 8),
+                                            compression="gzip")
+                        # libhdf5 itself cannot read back an unlimited axis of such lengths.
+                        if widths[1] == 8 or libver == h5py.h5f.LIBVER_EARLIEST:
+                            file.create_dataset("grows", data=array, chunks=(9, 8),
+                                                maxshape=(None, 60))
+                            file.create_dataset("tree", data=array, chunks=(9, 8),
+                                                maxshape=(None, None), compression="gzip")
+                        names = list(file)
+                    mnt = self.mount(path, name=f"mnt{name}")
+                    self.assertEqual(self.said, "")
+                    for name in names:
+                        self.assert_file(mnt / f"{name}.npy", array)
+
+    def test_a_cut_file(self):
+        for block in (0, 512):
+            with h5py.File(self.path, "w", userblock_size=block) as file:
+                file["x"] = np.arange(1000)
+            nbytes = self.path.stat().st_size
+            os.truncate(self.path, nbytes - 1000)
+            done = npyfs("info", self.path)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr, f"npyfs: {self.path} at byte {nbytes - 1000}: the file ends "
+                             f"here, expected {nbytes} bytes, as its superblock says; it is cut "
+                             "short: copy it again\n")
+
     def test_boxes_of_other_arrays(self):
         sources = np.arange(4 * 1000 * 3, dtype="<i2").reshape(4, 1000, 3)
         for i, source in enumerate(sources):
@@ -151,6 +258,53 @@ class Whole(Hdf5Test):
         self.assert_file(mnt / "strided.npy", sources[:, ::2].reshape(2000, 3))
         self.assert_file(mnt / "gone.npy", np.full(10, 3, "<f4"))
         self.assertFalse((mnt / "secret.npy").exists())
+
+    def test_boxes_of_arrays_far_larger_than_themselves(self):
+        """A column of 4 GiB that lie in another file, of 4 GiB that were never written; strides."""
+        rows = np.arange(0, 1 << 20, 4099)
+        with open(self.folder / "wide.bin", "wb") as raw:
+            raw.truncate(1 << 32)
+            for row in rows:
+                os.pwrite(raw.fileno(), bytes([row % 251 + 1]), int(row) * 4096 + 7)
+        with h5py.File(self.folder / "wide.h5", "w") as file:
+            file.create_dataset("raw", (1 << 20, 4096), "u1", external=[("wide.bin", 0, 1 << 32)])
+            file.create_dataset("flat", (1 << 32,), "u1", external=[("wide.bin", 0, 1 << 32)])
+            file.create_dataset("never", (1 << 20, 4096), "u1", fillvalue=9)
+        layouts = {name: h5py.VirtualLayout((1 << 20,), "u1") for name in ("raw", "never")}
+        layouts["flat"] = h5py.VirtualLayout((1 << 10,), "u1")
+        layouts["raw"][:] = h5py.VirtualSource("wide.h5", "raw", (1 << 20, 4096))[:, 7]
+        layouts["never"][:] = h5py.VirtualSource("wide.h5", "never", (1 << 20, 4096))[:, 7]
+        layouts["flat"][:] = h5py.VirtualSource("wide.h5", "flat", (1 << 32,))[7::1 << 22]
+        with h5py.File(self.path, "w") as file:
+            for name, layout in layouts.items():
+                file.create_virtual_dataset(name, layout)
+        expected = np.zeros(1 << 20, "u1")
+        expected[rows] = rows % 251 + 1
+        mnt = self.mount(self.path)
+        self.assert_file(mnt / "raw.npy", expected)
+        self.assert_file(mnt / "flat.npy", expected[::1 << 10])
+        self.assert_file(mnt / "never.npy", np.full(1 << 20, 9, "u1"))
+        self.assertLess(self.peak_nbytes(mnt), 512 << 20)
+
+    def test_many_boxes_of_one_array(self):
+        """The array is described, and its index of 10 000 chunks read, once."""
+        data = np.arange(100_000, dtype="<i4")
+        with h5py.File(self.folder / "part.h5", "w") as file:
+            file.create_dataset("d", data=data, chunks=(10,))
+        layout = h5py.VirtualLayout((2_000,), "<i4")
+        for i in range(2_000):
+            layout[i] = h5py.VirtualSource("part.h5", "d", (100_000,))[i * 7]
+        gone = h5py.VirtualLayout((3,), "<i4")
+        for i in range(3):
+            gone[i] = h5py.VirtualSource("gone.h5" if i else "part.h5", "d", (100_000,))[i]
+        with h5py.File(self.path, "w") as file:
+            for i in range(20):
+                file.create_virtual_dataset(f"v{i}", layout)
+            file.create_virtual_dataset("gone", gone)
+        mnt = self.mount(self.path)  # as one by one: more than 20 000 links
+        self.assert_file(mnt / "v19.npy", data[:14_000:7])
+        self.assertIn("/gone: 2 of the 3 arrays that it is made of are not there, the first of them "
+                      "d of gone.h5: its fill value stands for them", self.said)
 
     def test_what_was_never_written_is_the_fill_value(self):
         for block in (0, 512, 1024):
@@ -226,6 +380,18 @@ class Reader(Hdf5Test):
         npyfs("umount", mnt)
         wait_until(lambda: not pathlib.Path(f"/proc/{child}").exists())
 
+    def test_gives_a_long_sequence_in_pieces(self):
+        """It has 96 MiB only whole; npyfs gets them a MiB at a time."""
+        sequences = [np.arange(3, dtype="<i4"), np.arange(24 << 20, dtype="<i4"),
+                     np.zeros(0, "<i4"), np.arange(1 << 20, dtype="<i4")]
+        with h5py.File(self.path, "w") as file:
+            vlen = file.create_dataset("v", (4,), dtype=h5py.vlen_dtype(np.dtype("<i4")))
+            for i, sequence in enumerate(sequences):
+                vlen[i] = sequence
+        mnt = self.mount(self.path, "--cache-size", "8M")
+        self.assertTrue(np.array_equal(np.load(mnt / "v.npy"), np.concatenate(sequences)))
+        self.assertLess(self.peak_nbytes(mnt), 80 << 20)
+
     def test_may_be_killed(self):
         texts = self.write_texts()
         mnt = self.mount(self.path, "--header-align", "4096", "--cache-size", "1M")
@@ -273,6 +439,54 @@ class Hostile(Hdf5Test):
         self.assertIn("more than 1000000 objects", done.stderr)
 
 
+    def test_links_that_fan_out(self):
+        """2^30 paths by soft links, by links to other files, in circles and not."""
+        with h5py.File(self.path, "w") as file:
+            file.create_group("g0")["x"] = np.arange(3)
+            for depth in range(1, 31):
+                outer = file.create_group(f"g{depth}")
+                outer["a"] = h5py.SoftLink(f"/g{depth - 1}")
+                outer["b"] = h5py.SoftLink(f"/g{(depth + 7) % 31}")
+                outer["c"] = h5py.SoftLink(f"/g{depth - 1}")
+        self.assert_refused("more than 1000000 objects")
+        for i in range(16):
+            with h5py.File(self.folder / f"f{i}.h5", "w") as file:
+                for k in range(8):
+                    file[f"l{k}"] = h5py.ExternalLink(f"f{(i + 1 + k) % 16}.h5", "/")
+        with h5py.File(self.path, "w") as file:
+            file["away"] = h5py.ExternalLink("f0.h5", "/")
+        self.assert_refused("more than 20000 links have been followed")
+
+    def assert_refused(self, text):
+        """By one line, after at most 100 about links that lead back."""
+        done = npyfs("info", self.path)
+        self.assertEqual(done.returncode, 1)
+        *lines, last = done.stderr.splitlines()
+        self.assertLessEqual(len(lines), 100)
+        self.assertIn(text, last)
+        for line in lines:
+            self.assertIn("leads back to itself", line)
+
+    def test_attributes_that_are_told_again_and_again(self):
+        """6 MB of text to which 300 links lead, in its file and from another one."""
+        with h5py.File(self.path, "w") as file:
+            inner = file.create_group("g")
+            for i in range(100):
+                inner.attrs[f"a{i}"] = b"x" * 60_000
+            for i in range(300):
+                file[f"l{i}"] = inner
+        mnt = self.mount(self.path)
+        line, = self.said.splitlines()
+        self.assertIn("33554432 bytes of text) are left out: ", line)
+        self.assertLess(self.peak_nbytes(mnt), 1 << 30)
+        npyfs("umount", mnt)
+        self.path.rename(self.folder / "t.h5")
+        with h5py.File(self.path, "w") as file:
+            for i in range(300):
+                file[f"l{i}"] = h5py.ExternalLink("t.h5", "/g")
+        self.assert_refused("more than 1073741824 bytes, expected less")
+
+
 class Damage(Hdf5Test):
     def write_chunks(self, **options):
         array = np.random.default_rng(3).integers(0, 9, (8 * PAGE,), np.uint8)
@@ -312,6 +526,9 @@ class Damage(Hdf5Test):
         self.path.write_bytes(blob.replace(message, struct.pack("<H", 60123) + message[2:]))
         done = npyfs("info", self.path)
         self.assertIn("x.npy", done.stdout)
+        self.assertEqual(done.stderr.splitlines(), [
+            f"npyfs: warning: {self.path}: /x needs the filter 60123 (deflate), which npyfs does not "
+            "have; 8 of its 8 chunks cannot be read"])
         mnt = self.mount(self.path, "--header-align", "4096")
         self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
         self.assertIn("needs the filter 60123 (deflate)", (mnt / ".npyfs/errors").read_text())
@@ -323,6 +540,25 @@ class Damage(Hdf5Test):
         self.path.write_bytes(blob[:at] + b"XXXX" + blob[at + 4:])
         mnt = self.mount(self.path, "--header-align", "4096")
         self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
+
+    def test_chunks_in_a_row(self):
+        """An index that is arithmetic takes no memory: 2^28 chunks of a byte; a part of such."""
+        creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        creation.set_chunk((1, 1))
+        with h5py.File(self.path, "w", libver="latest") as file:
+            space = h5py.h5s.create_simple((7, 5), (9, 11))
+            small = h5py.h5d.create(file.id, b"small", h5py.h5t.STD_U8LE, space, creation)
+            array = np.arange(35, dtype="u1").reshape(7, 5)
+            small.write(h5py.h5s.ALL, h5py.h5s.ALL, array)
+            space = h5py.h5s.create_simple((1 << 14, 1 << 14))
+            large = h5py.h5d.create(file.id, b"large", h5py.h5t.STD_U8LE, space, creation)
+            self.assertEqual(large.get_storage_size(), 1 << 28)
+        mnt = self.mount(self.path)
+        self.assert_file(mnt / "small.npy", array)
+        self.assertEqual(read_range(mnt / "large.npy", 1 << 27, 8), bytes(8))
+        self.assertLess(self.peak_nbytes(mnt), 512 << 20)
 
     def test_a_file_that_changes(self):
         self.write_chunks(compression="gzip")

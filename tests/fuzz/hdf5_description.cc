@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace npyfs;  // NOLINT
   static const std::string kName = "a.h5";
   auto bytes = std::as_bytes(std::span(data, size));
-  DescriptionReader reader(kName);
+  DescriptionBudget budget;
+  DescriptionReader reader(kName, budget);
   try {
     while (bytes.size() >= kFrameHeadNbytes) {
       const std::size_t nbytes = load_le<std::uint32_t>(bytes.data()) % (bytes.size() + 1);
