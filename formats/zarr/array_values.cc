@@ -35,8 +35,7 @@ ArrayValues::ArrayValues(Parts parts)
       parts_(std::move(parts)) {}
 
 std::string ArrayValues::Parts::key(std::uint64_t chunk) const {
-  const std::string key = keys.key(chunk, grid_shape);
-  return prefix.empty() ? key : prefix + "/" + key;
+  return join_keys(prefix, keys.key(chunk, grid_shape));
 }
 
 void ArrayValues::Parts::note_chunks(std::uint64_t& left) {

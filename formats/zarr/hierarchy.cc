@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "formats/bytes/error.h"
 #include "formats/bytes/value_access.h"
 #include "formats/zarr/array_grid.h"
+#include "formats/zarr/documents.h"
 #include "formats/zarr/metadata.h"
 #include "formats/zarr/objects.h"
 
@@ -27,8 +26,6 @@ namespace {
 constexpr int kMostDepth = 64;
 // Of folders that links lead to once more.
 constexpr std::uint64_t kMostListedAgain = 1000;
-// Consolidated metadata of a large store has some thousand bytes for each array.
-constexpr std::uint64_t kMostDocumentNbytes = std::uint64_t{256} << 20;
 // Chunks that are looked at when the store is opened: about 3 microseconds and 32 bytes each.
 constexpr std::uint64_t kMostNotes = std::uint64_t{1} << 16;
 
@@ -37,110 +34,6 @@ constexpr const char* kGroupV2 = ".zgroup";
 constexpr const char* kAttributesV2 = ".zattrs";
 constexpr const char* kConsolidatedV2 = ".zmetadata";
 constexpr const char* kNodeV3 = "zarr.json";
-
-std::string join(const std::string& prefix, const std::string& name) {
-  return prefix.empty() ? name : prefix + "/" + name;
-}
-
-bool is_name(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." &&
-         name.find('\0') == std::string_view::npos && name.find('\\') == std::string_view::npos;
-}
-
-bool is_path(std::string_view path) {
-  while (true) {
-    const std::size_t slash = path.find('/');
-    if (!is_name(path.substr(0, slash))) {
-      return false;
-    }
-    if (slash == std::string_view::npos) {
-      return true;
-    }
-    path.remove_prefix(slash + 1);
-  }
-}
-
-// A metadata document and what it was read from.
-struct Document {
-  Dict content;
-  SourcePtr source;
-};
-
-// The documents of a store: each under its own key, or else gathered in one at the root.
-class Documents {
- public:
-  explicit Documents(const KeyStore& keys) : keys_(keys) {}
-
-  // Nothing where there is none. Throws kCorrupt, naming it, where it is no JSON object.
-  std::optional<Document> find(const std::string& key) const {
-    SourcePtr source = keys_.open_source(key);
-    if (source != nullptr) {
-      return Document{parse(key, read(key)), std::move(source)};
-    }
-    const auto found = gathered_.find(key);
-    if (found == gathered_.end()) {
-      return std::nullopt;
-    }
-    return Document{found->second.first, found->second.second};
-  }
-
-  // Adds what `metadata` has, whose keys begin behind "<prefix>/".
-  void gather(const std::string& prefix, const Dict& metadata, const std::string& suffix,
-              const SourcePtr& source) {
-    for (const auto& [path, value] : metadata) {
-      if (as_dict(&value) != nullptr && is_path(path)) {
-        gathered_.emplace(join(prefix, path) + suffix, std::pair(*as_dict(&value), source));
-      }
-    }
-  }
-
-  // As KeyStore::children, with those that are only gathered.
-  std::vector<std::string> children(const std::string& prefix) const {
-    std::vector<std::string> names;
-    if (prefix.empty() || keys_.is_folder(prefix)) {
-      names = keys_.children(prefix);
-    }
-    const std::string folder = prefix.empty() ? "" : prefix + "/";
-    for (auto at = gathered_.lower_bound(folder);
-         at != gathered_.end() && at->first.starts_with(folder); ++at) {
-      const std::size_t slash = at->first.find('/', folder.size());
-      if (slash != std::string::npos) {
-        names.push_back(at->first.substr(folder.size(), slash - folder.size()));
-      }
-    }
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    return names;
-  }
-
- private:
-  std::string read(const std::string& key) const {
-    const auto value = keys_.open(key);
-    if (value == nullptr || value->nbytes() > kMostDocumentNbytes) {
-      throw file_error(ErrorKind::kUnsupported, keys_.name_of(key),
-                       fmt::format("it has {} bytes, expected metadata of at most {}",
-                                   value == nullptr ? 0 : value->nbytes(), kMostDocumentNbytes));
-    }
-    std::string text(value->nbytes(), '\0');
-    value->read(0, std::as_writable_bytes(std::span(text)));
-    return text;
-  }
-
-  Dict parse(const std::string& key, const std::string& text) const {
-    try {
-      Value value = parse_json(text);
-      if (Dict* dict = std::get_if<Dict>(&value.v)) {
-        return std::move(*dict);
-      }
-    } catch (const Error& error) {
-      throw file_error(ErrorKind::kCorrupt, keys_.name_of(key), error.what());
-    }
-    throw file_error(ErrorKind::kCorrupt, keys_.name_of(key), "it is no JSON object, expected one");
-  }
-
-  const KeyStore& keys_;
-  std::map<std::string, std::pair<Dict, SourcePtr>> gathered_;
-};
 
 class HierarchyReader {
  public:
@@ -191,17 +84,17 @@ class HierarchyReader {
 
   void read_node(const std::string& prefix, const std::string& name, int depth, Node& node) {
     try {
-      if (const auto document = documents_.find(join(prefix, kNodeV3))) {
+      if (const auto document = documents_.find(join_keys(prefix, kNodeV3))) {
         read_v3(prefix, name, depth, *document, node);
         return;
       }
-      if (const auto document = documents_.find(join(prefix, kArrayV2))) {
+      if (const auto document = documents_.find(join_keys(prefix, kArrayV2))) {
         node.found = true;
         node.arrays = read_array(prefix, name, *document, 2, attributes_v2(prefix));
         return;
       }
       bool is_group = false;
-      if (const auto document = documents_.find(join(prefix, kGroupV2))) {
+      if (const auto document = documents_.find(join_keys(prefix, kGroupV2))) {
         store_->sources.push_back(document->source);
         is_group = true;
       }
@@ -264,7 +157,7 @@ class HierarchyReader {
     }
     if (type == nullptr || *type != "group" ||
         as_int64(find_value(document.content, "zarr_format")) != 3) {
-      throw file_error(ErrorKind::kUnsupported, keys_->name_of(join(prefix, kNodeV3)),
+      throw file_error(ErrorKind::kUnsupported, keys_->name_of(join_keys(prefix, kNodeV3)),
                        "node_type and zarr_format are not those of a group or an array of "
                        "version 3");
     }
@@ -291,7 +184,7 @@ class HierarchyReader {
     }
     for (const std::string& child : documents_.children(prefix)) {
       Node inner;
-      read_node(join(prefix, child), child, depth + 1, inner);
+      read_node(join_keys(prefix, child), child, depth + 1, inner);
       if (!inner.found) {
         continue;
       }
@@ -308,7 +201,7 @@ class HierarchyReader {
   // Damaged attributes hide nothing but themselves.
   Dict attributes_v2(const std::string& prefix) {
     try {
-      if (auto document = documents_.find(join(prefix, kAttributesV2))) {
+      if (auto document = documents_.find(join_keys(prefix, kAttributesV2))) {
         store_->sources.push_back(document->source);
         return std::move(document->content);
       }
@@ -333,7 +226,7 @@ class HierarchyReader {
       return arrays;
     } catch (const Error& error) {
       // Name the document, unless the text names a file already.
-      const std::string file = keys_->name_of(join(prefix, version == 2 ? kArrayV2 : kNodeV3));
+      const std::string file = keys_->name_of(join_keys(prefix, version == 2 ? kArrayV2 : kNodeV3));
       if (std::string_view(error.what()).starts_with(printable(keys_->name_of("")))) {
         throw;
       }
@@ -344,7 +237,7 @@ class HierarchyReader {
   // Stores once written by nested key mappings have '/' without saying so.
   void settle_separator(const std::string& prefix, ArrayMetadata& metadata) const {
     if (!metadata.separator_given && metadata.shape.size() > 1 &&
-        keys_->is_folder(join(prefix, "0"))) {
+        keys_->is_folder(join_keys(prefix, "0"))) {
       metadata.keys.separator = '/';
     }
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/bytes/byte_source.h"
@@ -17,6 +18,12 @@
 #include "formats/format.h"
 
 namespace npyfs {
+
+// Whether a store can have a value of this name: no part of it leads elsewhere.
+bool is_key(std::string_view name);
+
+// "<prefix>/<key>", or the key where the prefix is empty.
+std::string join_keys(const std::string& prefix, const std::string& key);
 
 // One value, open to be read. One thread.
 class StoredValue {

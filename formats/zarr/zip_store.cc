@@ -90,22 +90,6 @@ class StoredMember : public StoredValue {
   std::uint64_t begin_;
 };
 
-// Whether a store can have a value of this name.
-bool is_key(std::string_view name) {
-  while (true) {
-    const std::size_t slash = name.find('/');
-    const std::string_view part = name.substr(0, slash);
-    if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string_view::npos ||
-        part.find('\\') != std::string_view::npos) {
-      return false;
-    }
-    if (slash == std::string_view::npos) {
-      return true;
-    }
-    name.remove_prefix(slash + 1);
-  }
-}
-
 bool is_metadata(std::string_view name) {
   return name == ".zgroup" || name == ".zarray" || name == "zarr.json" || name == ".zmetadata";
 }
