@@ -585,9 +585,24 @@ class Walker {
   std::vector<std::pair<unsigned long, haddr_t>> on_path_;
 };
 
+// Whether each link on the way is there; where they lead is another matter.
+bool has_path(hid_t file, const std::string& path) {
+  for (std::size_t end = path.find_first_not_of('/'); end < path.size();) {
+    end = std::min(path.find('/', end), path.size());
+    if (H5Lexists(file, path.substr(0, end).c_str(), H5P_DEFAULT) == 0) {
+      return false;
+    }
+    end = path.find_first_not_of('/', end);
+  }
+  return true;
+}
+
 }  // namespace
 
 void describe_object(hid_t file, const std::string& path, const SendFrame& send) {
+  if (!has_path(file, path)) {
+    return;
+  }
   const H5Object object(H5Oopen(file, path.c_str(), H5P_DEFAULT), fmt::format("open {}", path));
   Walker walker(file, send);
   walker.visit(object, "", path);

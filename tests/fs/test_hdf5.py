@@ -295,14 +295,15 @@ class Whole(Hdf5Test):
         for i in range(2_000):
             layout[i] = h5py.VirtualSource("part.h5", "d", (100_000,))[i * 7]
         gone = h5py.VirtualLayout((3,), "<i4")
-        for i in range(3):
-            gone[i] = h5py.VirtualSource("gone.h5" if i else "part.h5", "d", (100_000,))[i]
+        for i, (name, path) in enumerate([("part.h5", "d"), ("gone.h5", "d"), ("part.h5", "g/d")]):
+            gone[i] = h5py.VirtualSource(name, path, (100_000,))[i + 1]
         with h5py.File(self.path, "w") as file:
             for i in range(20):
                 file.create_virtual_dataset(f"v{i}", layout)
-            file.create_virtual_dataset("gone", gone)
+            file.create_virtual_dataset("gone", gone, fillvalue=-1)
         mnt = self.mount(self.path)  # as one by one: more than 20 000 links
         self.assert_file(mnt / "v19.npy", data[:14_000:7])
+        self.assert_file(mnt / "gone.npy", np.array([1, -1, -1], "<i4"))
         self.assertIn("/gone: 2 of the 3 arrays that it is made of are not there, the first of them "
                       "d of gone.h5: its fill value stands for them", self.said)
 
@@ -532,6 +533,24 @@ class Damage(Hdf5Test):
         mnt = self.mount(self.path, "--header-align", "4096")
         self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
         self.assertIn("needs the filter 60123 (deflate)", (mnt / ".npyfs/errors").read_text())
+
+    def test_very_many_damaged_chunks(self):
+        """The first thousand have a line each, in which they are named."""
+        with h5py.File(self.path, "w") as file:
+            dataset = file.create_dataset("x", (1200 * PAGE,), "u1", chunks=(PAGE,),
+                                          compression="gzip")
+            for i in range(1, 1200):
+                dataset.id.write_direct_chunk((i * PAGE,), b"??", filter_mask=1)
+            dataset[:PAGE] = 5
+        mnt = self.mount(self.path, "--header-align", "4096")
+        self.assertIn("the chunk of /x from element (4096,) on: it has 2 bytes, expected 4096; 1199 of "
+                      "its 1200 chunks cannot be read", self.said)
+        self.assertEqual(read_direct(mnt / "x.npy", PAGE, PAGE), b"\5" * PAGE)
+        for chunk in (1, 1000, 1001, 1199):
+            self.assert_errno(errno.EIO, read_direct, mnt / "x.npy", PAGE * (chunk + 1), PAGE)
+        errors = (mnt / ".npyfs/errors").read_text()
+        self.assertIn("the chunk of /x from element (4096000,)", errors)
+        self.assertIn("a chunk of /x is damaged, as 1000 others are that have been told of", errors)
 
     def test_an_index_that_is_gone_fails_all_of_its_chunks(self):
         array, _ = self.write_chunks(compression="gzip")
