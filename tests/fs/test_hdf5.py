@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import struct
@@ -58,13 +59,13 @@ class Hdf5Test(MountTest):
 
 class Whole(Hdf5Test):
     def test_tables_text_and_sequences(self):
-        random = np.random.default_rng(1)
+        generator = np.random.default_rng(1)
         text = np.array([b"one", "zwölf".encode(), b""] * 100, dtype=object)
         sequences = [np.arange(n % 7, dtype="<f4") for n in range(50)]
         table = np.zeros(500, [("index", "<i8"), ("values", "<f4", (3,)), ("name", "S5")])
         table["index"] = np.arange(500)
         table["name"] = b"abc"
-        bits = random.random((300, 5)) > 0.5
+        bits = generator.random((300, 5)) > 0.5
         with h5py.File(self.path, "w") as file:
             for packed in ("gzip", "lzf"):
                 file.create_dataset(f"obs/{packed}", data=text, compression=packed, chunks=(64,),
@@ -161,9 +162,9 @@ class Whole(Hdf5Test):
 
     def test_every_index_of_new_files(self):
         """Small chunks and many: pages, super blocks and levels of each kind of index."""
-        random = np.random.default_rng(2)
-        flat = random.integers(0, 9, 60_000, np.int32)
-        square = random.integers(0, 9, (300, 400), np.int32)
+        generator = np.random.default_rng(2)
+        flat = generator.integers(0, 9, 60_000, np.int32)
+        square = generator.integers(0, 9, (300, 400), np.int32)
         shapes = {"single": (square, square.shape, None), "fixed": (flat, (7,), None),
                   "extensible": (flat, (7,), (None,)),
                   "second_axis": (square, (3, 5), (300, None)),
@@ -351,6 +352,69 @@ class Whole(Hdf5Test):
         self.assertIn("g/x.npy", found)
         self.assertIn("away/y.npy", found)
         self.assertLess(len(found), 10)
+
+
+class AsH5pyReads(Hdf5Test):
+    """Whatever h5py writes is what h5py reads: types, shapes, layouts, filters, sizes, by chance."""
+
+    DTYPES = ["u1", "<i2", ">i4", "<u8", "<f2", ">f4", "<f8", "?", "<c8", ">c16", "S3", "V5",
+              np.dtype([("a", "<i2"), ("b", ">f4", (2, 3)), ("c", "V2")], align=True),
+              np.dtype({"names": ["p", "q"], "formats": ["<f8", "u1"], "offsets": [4, 17],
+                        "itemsize": 24})]
+
+    def write(self, file, name, chance):
+        dtype = np.dtype(chance.choice(self.DTYPES))
+        shape = tuple(chance.randrange(25) if chance.random() < .2 else chance.randrange(1, 40)
+                      for _ in range(chance.choice([0, 1, 1, 2, 2, 3])))
+        options = {}
+        if dtype.kind in "iufcS" and chance.random() < .5:
+            options["fillvalue"] = np.frombuffer(chance.randbytes(dtype.itemsize), dtype)[0]
+        if shape and chance.random() < .8:
+            anything = (None,) * len(shape)
+            options["maxshape"] = anything if 0 in shape else chance.choice([
+                None, anything, (None,) + shape[1:], shape[:-1] + (None,),
+                tuple(n + chance.randrange(20) for n in shape)])
+            options["chunks"] = tuple(chance.randrange(1, max(2, min(n, 9) + 1)) for n in shape)
+            options["compression"] = chance.choice([None, "gzip", "lzf"])
+            options["shuffle"] = chance.random() < .4
+            options["fletcher32"] = chance.random() < .3
+        dataset = file.create_dataset(name, shape, dtype, **options)
+        for step in range(chance.randrange(4)):
+            if step and dataset.chunks and options["maxshape"] is not None:
+                dataset.resize([chance.randrange(2 * n + 20 if most is None else most + 1)
+                                for n, most in zip(dataset.shape, dataset.maxshape)])
+            part = tuple(slice(chance.randrange(n + 1), None) for n in dataset.shape)
+            box = np.empty(tuple(n - s.start for n, s in zip(dataset.shape, part)), dtype)
+            if dtype.kind == "b":
+                box[...] = chance.random() < .5
+            else:
+                box = np.frombuffer(chance.randbytes(box.nbytes), dtype).reshape(box.shape)
+            if box.size:
+                dataset[part] = box
+
+    def whole(self, dataset):
+        """As an array, also where [()] would be a scalar in the machine's byte order."""
+        array = np.zeros(dataset.shape, dataset.dtype)
+        if array.size:
+            dataset.id.read(h5py.h5s.ALL, h5py.h5s.ALL, array)
+        # Without h5py's notes to its types.
+        return array if array.dtype.names else array.view(array.dtype.str)
+
+    def test_anything(self):
+        seed = int(os.environ.get("NPYFS_TEST_SEED", random.randrange(1 << 30)))
+        for i in range(6):
+            with self.subTest(f"NPYFS_TEST_SEED={seed}", file=i):
+                chance = random.Random(seed + i)
+                path = self.folder / f"{i}.h5"
+                with h5py.File(path, "w", libver=chance.choice(["earliest", "latest"]),
+                               userblock_size=chance.choice([0, 0, 512, 2048])) as file:
+                    for k in range(12):
+                        self.write(file, f"d{k}", chance)
+                with h5py.File(path) as file:
+                    expected = {name: self.whole(dataset) for name, dataset in file.items()}
+                mnt = self.mount(path, name=f"mnt{i}")
+                for name, array in expected.items():
+                    self.assert_file(mnt / f"{name}.npy", array)
 
 
 class Reader(Hdf5Test):
