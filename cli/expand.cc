@@ -56,17 +56,30 @@ std::vector<std::string> expand_glob(const std::string& pattern) {
   return paths;
 }
 
-void expand_item(const std::string& item, std::vector<std::string>& paths) {
+constexpr const char* kGlobMarks = "*?[";
+
+// "data" of "data/*/a?.ark".
+std::string folder_of_glob(std::string_view pattern) {
+  const std::size_t slash = pattern.substr(0, pattern.find_first_of(kGlobMarks)).find_last_of('/');
+  return slash == std::string_view::npos ? "." : std::string(pattern.substr(0, slash + 1));
+}
+
+void add(Expansion& expansion, std::string path, const std::string& folder) {
+  expansion.paths.push_back(std::move(path));
+  expansion.folders.push_back(folder);
+}
+
+void expand_item(const std::string& item, Expansion& expansion) {
   if (path_exists(item)) {
-    paths.push_back(item);
+    add(expansion, item, "");
     return;
   }
   for (const std::string& path : expand_braces(item)) {
     if (path_exists(path)) {
-      paths.push_back(path);
-    } else if (path.find_first_of("*?[") != std::string::npos) {
+      add(expansion, path, "");
+    } else if (path.find_first_of(kGlobMarks) != std::string::npos) {
       for (std::string& match : expand_glob(path)) {
-        paths.push_back(std::move(match));
+        add(expansion, std::move(match), folder_of_glob(path));
       }
     } else {
       struct stat about;
@@ -86,7 +99,7 @@ bool path_exists(const std::string& path) {
 Expansion expand_location(const std::string& location) {
   Expansion expansion;
   if (path_exists(location)) {
-    expansion.paths = {location};
+    add(expansion, location, "");
     return expansion;
   }
   expansion.is_list = true;
@@ -96,7 +109,7 @@ Expansion expand_location(const std::string& location) {
     if (end == begin) {
       throw Error(ErrorKind::kUsage, fmt::format("'{}' has an empty name in its list", location));
     }
-    expand_item(location.substr(begin, end - begin), expansion.paths);
+    expand_item(location.substr(begin, end - begin), expansion);
     begin = end + 1;
   }
   return expansion;

@@ -15,6 +15,9 @@ bool path_exists(const std::string& path);
 
 struct Expansion {
   std::vector<std::string> paths;  // at least one; all exist
+  // As many. Of a glob's match the folder that its pattern names before anything is matched ("."
+  // for none); empty for what was written as it is.
+  std::vector<std::string> folders;
   bool is_list = false;            // false: LOCATION is a path itself
 };
 

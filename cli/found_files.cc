@@ -97,9 +97,11 @@ class Finder {
                        "is standard input or a command, expected a file or a directory");
     }
     const Expansion expansion = expand_location(spec_.location);
-    for (const std::string& path : expansion.paths) {
+    for (std::size_t i = 0; i < expansion.paths.size(); ++i) {
+      const std::string& path = expansion.paths[i];
       // In a list, a folder is named as an entry of a directory is; alone, only its entries count.
-      add_named(path, expansion.is_list ? split_of_name(path) : std::string());
+      add_named(path, expansion.is_list ? split_of_name(path) : std::string(),
+                expansion.folders[i]);
     }
     settle_splits(expansion.is_list);
     return std::move(found_);
@@ -124,11 +126,13 @@ class Finder {
     }
   }
 
-  // What the user named: it must be something.
-  void add_named(const std::string& path, const std::string& split_of_folder) {
+  // What the user named: it must be something. What a glob found in `folder` the user did not name.
+  void add_named(const std::string& path, const std::string& split_of_folder,
+                 const std::string& folder) {
+    const Confinement confinement(folder, folder.empty() ? unconfined_ : context_);
     switch (kind_of(path)) {
       case PathKind::kFile: {
-        Location location{path, false, open_file(path, Confinement("", unconfined_))};
+        Location location{path, false, open_file(path, confinement)};
         const Format* format = spec_.format != nullptr ? spec_.format : detect_format(location);
         if (format == nullptr) {
           throw file_error(
@@ -142,6 +146,7 @@ class Finder {
         return;
       }
       case PathKind::kDirectory:
+        confinement.require_within(std::filesystem::canonical(path), path);
         confinement_.emplace(path, context_);
         add_directory(path, split_of_folder, split_of_folder.empty());
         return;

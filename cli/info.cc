@@ -143,7 +143,7 @@ void print_directory(std::string& out, const Split& split, const std::string& pa
     out += fmt::format("  {} records, each also in {}/records/", split.records->size(), split.name);
   }
   out += "\n";
-  if (!split.arrays.empty() || split.groups.empty()) {
+  if (!split.arrays.empty()) {
     print_arrays(out, split.arrays);
   }
   print_own_attributes(out, split);
@@ -199,9 +199,11 @@ std::string info_text(const Dataset& dataset) {
   for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
     total += array.array->nbytes();
   });
-  out +=
-      fmt::format("attrs  {}\ntotal  {} in {} split{}\n", attributes_text(dataset.attributes),
-                  size_text(total), dataset.splits.size(), dataset.splits.size() == 1 ? "" : "s");
+  const std::size_t splits = dataset.splits.size();
+  const std::string in_splits =
+      splits == 0 ? "" : fmt::format(" in {} split{}", splits, splits == 1 ? "" : "s");
+  out += fmt::format("attrs  {}\ntotal  {}{}\n", attributes_text(dataset.attributes),
+                     size_text(total), in_splits);
   return out;
 }
 

@@ -2,13 +2,16 @@
 
 #include "cli/load.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <limits>
+#include <system_error>
 
 #include "cli/sources.h"
 #include "formats/bytes/error.h"
@@ -49,6 +52,16 @@ std::uint64_t cgroup_limit() {
 
 using Warn = std::function<void(const std::string&)>;
 
+// What is not there would only be missed where a path is looked for below it.
+void require_folder(const std::string& base_dir) {
+  std::error_code fault;
+  if (!base_dir.empty() && !std::filesystem::is_directory(base_dir, fault)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--base-dir {}: {}, expected a directory", printable(base_dir),
+                            fault ? fault.message() : "it is not a directory"));
+  }
+}
+
 Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCache& cache,
              const Warn& warn) {
   OpenContext context;
@@ -62,6 +75,7 @@ Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCa
   if (!command_line.cache_dir.empty()) {
     context.spool = Spool::create(command_line.cache_dir);
   }
+  require_folder(command_line.base_dir);
   context.base_dir = command_line.base_dir;
   context.allow_pipes = command_line.allow_pipes;
   const auto& mount_options = command_line.fuse_options;

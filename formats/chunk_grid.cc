@@ -40,10 +40,6 @@ class MappedGrid : public ChunkGrid {
     }
     return place;
   }
-  void decode(std::uint64_t /*chunk*/, std::span<std::byte> /*out*/,
-              DecodeContext& /*context*/) const override {
-    throw std::logic_error("a mapped grid was asked to decode");
-  }
 
  private:
   SourcePtr source_;
@@ -97,6 +93,17 @@ Shape ChunkGrid::stored_shape(std::uint64_t chunk) const {
 std::uint64_t ChunkGrid::chunk_nbytes(std::uint64_t chunk) const {
   return layout_.clipped ? *element_count(stored_shape(chunk)) * dtype().itemsize
                          : full_chunk_nbytes_;
+}
+
+void ChunkGrid::decode(std::uint64_t /*chunk*/, std::span<std::byte> /*out*/,
+                       DecodeContext& /*context*/) const {
+  throw std::logic_error("a grid whose chunks are not decoded was asked to decode one");
+}
+
+ChunkPlace DecodedGrid::locate(std::uint64_t /*chunk*/) const {
+  ChunkPlace place;
+  place.kind = ChunkPlace::Kind::kDecoded;
+  return place;
 }
 
 std::shared_ptr<const ChunkGrid> make_mapped_grid(DType dtype, Shape shape, SourcePtr source,

@@ -55,6 +55,8 @@ class ChunkGrid : public ChunkSource {
   std::span<const std::byte> fill_value() const { return fill_value_; }
   // Where chunks lie, and how they are stored: "mapped", "blosc(lz4) chunks of 65536x8". For users.
   const std::string& storage() const { return storage_; }
+  // Whether decode() reads what is stored, so that decoding a chunk tells whether it is damaged.
+  virtual bool is_stored() const { return true; }
 
   // The number of chunks along each axis.
   const Shape& grid_shape() const { return grid_shape_; }
@@ -70,6 +72,8 @@ class ChunkGrid : public ChunkSource {
   // find out (whether a chunk's file is there, the index of a shard), that belongs into decode(),
   // and the chunk is kDecoded.
   virtual ChunkPlace locate(std::uint64_t chunk) const = 0;
+  // A grid without chunks that are kDecoded leaves it as it is.
+  void decode(std::uint64_t chunk, std::span<std::byte> out, DecodeContext& context) const override;
 
  protected:
   // `fill_value` is one element, or empty for zeroes. Throws kTooLarge where the array, or a whole
@@ -84,6 +88,17 @@ class ChunkGrid : public ChunkSource {
   Shape grid_shape_;
   std::uint64_t chunk_count_ = 1;
   std::uint64_t full_chunk_nbytes_ = 0;
+};
+
+// A grid all of whose chunks are kDecoded.
+class DecodedGrid : public ChunkGrid {
+ public:
+  ChunkPlace locate(std::uint64_t chunk) const override;
+  void decode(std::uint64_t chunk, std::span<std::byte> out,
+              DecodeContext& context) const override = 0;
+
+ protected:
+  using ChunkGrid::ChunkGrid;
 };
 
 // A decoded chunk is held in memory whole: no format decodes larger ones.

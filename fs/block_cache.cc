@@ -150,11 +150,7 @@ std::shared_ptr<const Block> BlockCache::find_or_wait(const ChunkSource& chunks,
   return flight->block;
 }
 
-std::shared_ptr<const Block> BlockCache::get(const ChunkSource& chunks, std::uint64_t chunk) {
-  if (auto block = find_or_wait(chunks, chunk)) {
-    block->require_unchanged();
-    return block;
-  }
+std::shared_ptr<const Block> BlockCache::decode(const ChunkSource& chunks, std::uint64_t chunk) {
   const Key key{chunks.serial(), chunk};
   try {
     auto block = impl_->decode(chunks, chunk);
@@ -168,5 +164,27 @@ std::shared_ptr<const Block> BlockCache::get(const ChunkSource& chunks, std::uin
     throw;
   }
 }
+
+std::shared_ptr<const Block> BlockCache::get(const ChunkSource& chunks, std::uint64_t chunk) {
+  if (auto block = find_or_wait(chunks, chunk)) {
+    block->require_unchanged();
+    return block;
+  }
+  return decode(chunks, chunk);
+}
+
+void BlockCache::load(const ChunkSource& chunks, std::uint64_t chunk) {
+  {
+    const MutexLock lock(impl_->mutex);
+    const auto [at, is_new] = impl_->entries.try_emplace(Key{chunks.serial(), chunk});
+    if (!is_new) {
+      return;
+    }
+    at->second.flight = std::make_shared<Impl::Flight>();
+  }
+  decode(chunks, chunk);
+}
+
+std::uint64_t BlockCache::capacity_nbytes() const { return impl_->capacity_nbytes; }
 
 }  // namespace npyfs

@@ -21,10 +21,16 @@ class BlockCache : public ChunkCache {
   ~BlockCache() override;
 
   std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override;
+  // Decodes the chunk, unless it is held or somebody is decoding it; throws as get() does.
+  void load(const ChunkSource& chunks, std::uint64_t chunk);
+
+  std::uint64_t capacity_nbytes() const;
 
  private:
   // Null: the caller is to decode it.
   std::shared_ptr<const Block> find_or_wait(const ChunkSource& chunks, std::uint64_t chunk);
+  // What is announced already, by find_or_wait or by load.
+  std::shared_ptr<const Block> decode(const ChunkSource& chunks, std::uint64_t chunk);
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

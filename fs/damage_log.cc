@@ -6,11 +6,15 @@
 
 namespace npyfs {
 
-void DamageLog::note(const std::string& path, const std::string& text) {
+void DamageLog::note(const std::string& path, const Error& error) {
+  const std::string text = error.what();
   const std::string line = path + ": " + text;
+  // "<file>: <how it has changed>"
+  const std::string finding =
+      error.kind() == ErrorKind::kChanged ? text.substr(0, text.rfind(": ")) : text;
   {
     const MutexLock lock(mutex_);
-    if (found_.size() >= kMost || !seen_.insert(text).second) {
+    if (found_.size() >= kMost || !seen_.insert(finding).second) {
       return;
     }
     found_.push_back(line);

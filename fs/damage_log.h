@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/bytes/error.h"
 #include "fs/mutex.h"
 
 namespace npyfs {
@@ -16,8 +17,9 @@ namespace npyfs {
 // Any thread.
 class DamageLog {
  public:
-  // Logs `path: text` unless `text` has been noted before.
-  void note(const std::string& path, const std::string& text);
+  // Logs `path: text` of the error unless it has been noted before. That a source has changed is
+  // one finding, whatever is seen of it: gone, shorter, another.
+  void note(const std::string& path, const Error& error);
   // One line for each finding, in the order in which they were made.
   std::string lines() const;
 

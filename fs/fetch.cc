@@ -58,6 +58,14 @@ void widen(ByteRange& window, const ByteSource& source, const Guard& guard, std:
   }
 }
 
+bool is_same_chunk(const Piece& a, const Piece& b) {
+  return a.chunks == b.chunks && a.chunk == b.chunk;
+}
+
+bool by_chunk(const Piece& a, const Piece& b) {
+  return a.chunks != b.chunks ? std::less<>()(a.chunks, b.chunks) : a.chunk < b.chunk;
+}
+
 bool continues_run(const Piece& before, const Piece& next, std::uint64_t run_begin,
                    std::uint64_t most_gap) {
   const std::uint64_t end = before.offset + before.nbytes;
@@ -106,6 +114,7 @@ void Scratch::clear() {
 void Gathered::clear() {
   plan_.clear();
   parts_.clear();
+  any_decoded_ = false;
   pinned_.clear();
   scratch_.clear();
   window_.clear();
@@ -165,15 +174,9 @@ void Fetcher::append(const std::vector<Piece>& pieces, Gathered& out) const {
         fill(out.add(piece.nbytes), piece);
         ++i;
         break;
-      case Piece::Kind::kChunk: {
-        std::shared_ptr<const Block> block = cache_.get(*piece.chunks, piece.chunk);
-        block->require_good({piece.offset, piece.offset + piece.nbytes});
-        if (out.give(block->bytes.data() + piece.offset, piece.nbytes)) {
-          out.pinned_.push_back(std::move(block));
-        }
-        ++i;
+      case Piece::Kind::kChunk:
+        i = append_chunks(pieces, i, out);
         break;
-      }
       case Piece::Kind::kExtent: {
         const std::size_t behind = read_in_place(pieces, i, out);
         if (behind > i) {
@@ -188,6 +191,46 @@ void Fetcher::append(const std::vector<Piece>& pieces, Gathered& out) const {
       }
     }
   }
+}
+
+std::size_t Fetcher::append_chunks(const std::vector<Piece>& pieces, std::size_t first,
+                                   Gathered& out) const {
+  out.any_decoded_ = true;
+  std::size_t end = first;
+  while (end < pieces.size() && pieces[end].kind == Piece::Kind::kChunk) {
+    ++end;
+  }
+  std::shared_ptr<const Block> block;
+  const Piece* of = nullptr;  // whose chunk `block` is
+  const auto good_bytes = [&](const Piece& piece) {
+    if (of == nullptr || !is_same_chunk(*of, piece)) {
+      block = cache_.get(*piece.chunks, piece.chunk);
+      of = &piece;
+    }
+    block->require_good({piece.offset, piece.offset + piece.nbytes});
+    return block->bytes.data() + piece.offset;
+  };
+  if (std::is_sorted(pieces.begin() + static_cast<std::ptrdiff_t>(first),
+                     pieces.begin() + static_cast<std::ptrdiff_t>(end), by_chunk)) {
+    for (std::size_t i = first; i < end; ++i) {
+      if (out.give(good_bytes(pieces[i]), pieces[i].nbytes)) {
+        out.pinned_.push_back(block);
+      }
+    }
+    return end;
+  }
+  // Rows that cross several chunks come back to each of them, which the cache need not have room
+  // for: chunk by chunk instead, each piece to its place.
+  out.slots_.clear();
+  for (std::size_t i = first; i < end; ++i) {
+    out.slots_.push_back({&pieces[i], out.add(pieces[i].nbytes)});
+  }
+  std::stable_sort(out.slots_.begin(), out.slots_.end(),
+                   [](const auto& a, const auto& b) { return by_chunk(*a.piece, *b.piece); });
+  for (const auto& [piece, to] : out.slots_) {
+    std::memcpy(to, good_bytes(*piece), piece->nbytes);
+  }
+  return end;
 }
 
 std::size_t Fetcher::read_in_place(const std::vector<Piece>& pieces, std::size_t first,

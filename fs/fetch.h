@@ -49,6 +49,8 @@ class Scratch {
 class Gathered {
  public:
   const std::vector<iovec>& parts() const { return parts_; }
+  // Whether some of the bytes came from decoded chunks.
+  bool any_decoded() const { return any_decoded_; }
   // Lets go of all bytes; memory of a usual size is kept.
   void clear();
 
@@ -59,11 +61,18 @@ class Gathered {
 
   Plan plan_;
   std::vector<iovec> parts_;
+  bool any_decoded_ = false;
   std::vector<std::shared_ptr<const Block>> pinned_;
   // What is read where it is to lie, and what is copied, one behind the other.
   Scratch scratch_;
   // What is read with what lies between it.
   Scratch window_;
+  // Pieces of decoded chunks, and where they are to lie.
+  struct Slot {
+    const Piece* piece;
+    std::byte* to;
+  };
+  std::vector<Slot> slots_;
   // The parts of one preadv, and where it puts what nobody asked for.
   std::vector<iovec> targets_;
   std::array<std::byte, kMostGapNbytes> unwanted_;
@@ -92,6 +101,10 @@ class Fetcher {
 
  private:
   void append(const std::vector<Piece>& pieces, Gathered& out) const;
+  // Adds the pieces from `first` on that come from decoded chunks, asking for each chunk once.
+  // Returns the piece behind them.
+  std::size_t append_chunks(const std::vector<Piece>& pieces, std::size_t first,
+                            Gathered& out) const;
   // Reads the verified extents from `first` on that lie close together in one source. Returns the
   // piece behind them; `first` where it is still to be verified.
   std::size_t read_in_place(const std::vector<Piece>& pieces, std::size_t first,

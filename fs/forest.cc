@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "formats/arrays/view.h"
 #include "formats/bytes/error.h"
+#include "fs/log.h"
 
 namespace npyfs {
 
@@ -29,24 +31,64 @@ std::optional<Ino> Forest::find_view(std::string_view name) {
   if (!view) {
     return std::nullopt;
   }
+  {
+    const MutexLock lock(mutex_);
+    if (const auto known = known_view(name)) {
+      return known;
+    }
+  }
+  ViewContext context;
+  context.find_offsets = [this](const auto& pair) { return find_offsets(pair); };
+  context.left_out = [&](const Error& why) {
+    log_warning(fmt::format("{}: {}; left out of the view", printable(name), why.what()));
+  };
+  context.warn = [&](const std::string& text) {
+    log_warning(fmt::format("{}: {}", printable(name), text));
+  };
+  // Not under the lock: offsets of stores may have to be read. Of two who make the same view the
+  // second one's is thrown away.
+  const Dataset shown = make_view(dataset_, *view, context);
   const MutexLock lock(mutex_);
+  const auto known = known_view(name);
+  return known ? *known : add_view(name, shown);
+}
+
+std::optional<Ino> Forest::known_view(std::string_view name) const {
   const auto known = views_.find(name);
   if (known != views_.end()) {
     return known->second;
   }
-  const std::size_t count = count_.load(std::memory_order_relaxed);
-  if (count > kMostViews) {
+  if (views_.size() >= kMostViews) {
     throw Error(ErrorKind::kTooLarge,
                 fmt::format("{}: {} views have been opened, expected no more; mount again",
                             printable(name), kMostViews));
   }
+  return std::nullopt;
+}
+
+Ino Forest::add_view(std::string_view name, const Dataset& shown) {
+  const std::size_t count = count_.load(std::memory_order_relaxed);
   const Tree& last = *trees_[count - 1];
   const Ino root = last.root() + last.nodes().size();
-  trees_[count] = std::make_unique<const Tree>(make_view(dataset_, *view), header_align_,
-                                               ViewRoot{root, std::string(name)});
+  trees_[count] =
+      std::make_unique<const Tree>(shown, header_align_, ViewRoot{root, std::string(name)});
   count_.store(count + 1, std::memory_order_release);
   views_.emplace(name, root);
   return root;
+}
+
+// Read once for all views, outside the lock.
+OffsetsPtr Forest::find_offsets(const std::shared_ptr<const RaggedPair>& pair) {
+  {
+    const MutexLock lock(mutex_);
+    const auto known = offsets_.find(pair.get());
+    if (known != offsets_.end()) {
+      return known->second;
+    }
+  }
+  OffsetsPtr offsets = read_offsets(*pair);
+  const MutexLock lock(mutex_);
+  return offsets_.emplace(pair.get(), std::move(offsets)).first->second;
 }
 
 const Tree& Forest::tree_of(Ino ino) const {

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "formats/arrays/dataset.h"
+#include "formats/arrays/ragged.h"
 #include "fs/mutex.h"
 #include "fs/tree.h"
 
@@ -48,6 +49,10 @@ class Forest {
  private:
   const Tree& tree_of(Ino ino) const;
   std::optional<Ino> find_view(std::string_view name);
+  // Throws kTooLarge where there is none of that name and room for no more.
+  std::optional<Ino> known_view(std::string_view name) const REQUIRES(mutex_);
+  Ino add_view(std::string_view name, const Dataset& shown) REQUIRES(mutex_);
+  OffsetsPtr find_offsets(const std::shared_ptr<const RaggedPair>& pair);
 
   const Dataset& dataset_;
   std::uint64_t header_align_;
@@ -56,6 +61,8 @@ class Forest {
   std::atomic<std::size_t> count_{0};
   Mutex mutex_;
   std::map<std::string, Ino, std::less<>> views_ GUARDED_BY(mutex_);
+  // Of ragged arrays of stores, once somebody has wanted a view; pairs live as long as dataset_.
+  std::map<const RaggedPair*, OffsetsPtr> offsets_ GUARDED_BY(mutex_);
 };
 
 }  // namespace npyfs

@@ -25,6 +25,20 @@ constexpr std::uint32_t kBlockNbytes = 128 * 1024;  // what cp and cat read at a
 
 MountedFs& fs_of(fuse_req_t req) { return *static_cast<MountedFs*>(fuse_req_userdata(req)); }
 
+// What a reader is told. Of our own descriptors and of links to sources a reader would look for the
+// fault in its own.
+int errno_for_reader(const Error& error) {
+  switch (const int answer = error.to_errno()) {
+    case ELOOP:
+    case EMFILE:
+    case ENAMETOOLONG:
+    case ENFILE:
+      return EIO;
+    default:
+      return answer;
+  }
+}
+
 // The errno for the exception being handled. Every error is logged here and nowhere else. Nothing
 // may be thrown from here: the caller is C.
 int report(MountedFs& fs, fuse_ino_t ino, const char* verb) noexcept {
@@ -33,11 +47,11 @@ int report(MountedFs& fs, fuse_ino_t ino, const char* verb) noexcept {
     try {
       throw;
     } catch (const Error& error) {
-      answer = error.to_errno();
+      answer = errno_for_reader(error);
       if (error.kind() == ErrorKind::kChanged) {
         fs.on_source_changed();
       }
-      fs.damage.note(fs.tree.path(ino), error.what());
+      fs.damage.note(fs.tree.path(ino), error);
     } catch (const std::bad_alloc&) {
       answer = ENOMEM;
       throw;
@@ -232,6 +246,9 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
         [&](ByteRange range, Plan& plan) { plan_file(target, range, plan); }, gathered);
     const auto& parts = gathered.parts();
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
+    if (gathered.any_decoded() && target.node->npy != nullptr) {
+      fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes});
+    }
     gathered.clear();
   });
 }

@@ -18,6 +18,7 @@
 #include "fs/fetch.h"
 #include "fs/forest.h"
 #include "fs/mutex.h"
+#include "fs/read_ahead.h"
 
 namespace npyfs {
 
@@ -45,6 +46,8 @@ struct MountedFs {
   gid_t owner_gid = 0;
   // Called when a read has found a source changed; any thread, must not wait.
   std::function<void()> on_source_changed;
+  // Told of what is read; null as long as nothing is.
+  ReadAhead* read_ahead = nullptr;
 };
 
 // Callbacks for a session whose user data is a MountedFs*.

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <functional>
@@ -18,11 +17,14 @@
 #include <utility>
 
 #include "fs/damage_log.h"
+#include "fs/end_signals.h"
 #include "fs/fetch.h"
 #include "fs/forest.h"
 #include "fs/fuse_ops.h"
 #include "fs/log.h"
 #include "fs/mutex.h"
+#include "fs/quiet_thread.h"
+#include "fs/read_ahead.h"
 
 namespace npyfs {
 
@@ -50,13 +52,7 @@ class AtEnd {
 class CacheDropper {
  public:
   CacheDropper(fuse_session* session, const Forest& tree) : session_(session), tree_(tree) {
-    // Signals are the main thread's: taken here, they would set libfuse's flag but not wake it.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = start_quiet_thread([this] { run(); });
   }
 
   // After the unmount: a thread that waits in the kernel for a page gets it only then.
@@ -190,9 +186,15 @@ int run_loop(fuse_session* session, unsigned threads) {
   return fuse_session_loop_mt(session, config.get());
 }
 
+// More than the cores decode nothing faster.
+unsigned read_ahead_threads(unsigned threads) {
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  return threads != 0 ? std::min(threads, cores) : cores;
+}
+
 }  // namespace
 
-int serve_dataset(const Dataset& dataset, ChunkCache& cache, VerifiedRecords& verified,
+int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& verified,
                   const MountOptions& options) {
   Forest tree(dataset, options.header_align);
   const Fetcher fetcher(cache, verified);
@@ -205,10 +207,7 @@ int serve_dataset(const Dataset& dataset, ChunkCache& cache, VerifiedRecords& ve
   fuse_set_log_func(take_libfuse_line);
   const SessionPtr session = make_session(options, fs);
   // Before there is a mount that a signal could leave behind, until it is gone.
-  if (fuse_set_signal_handlers(session.get()) != 0) {
-    throw Error(ErrorKind::kIo, "cannot set signal handlers");
-  }
-  const AtEnd restore([&session] { fuse_remove_signal_handlers(session.get()); });
+  EndSignals signals(session.get());
   if (fuse_session_mount(session.get(), options.mountpoint.c_str()) != 0) {
     throw file_error(ErrorKind::kIo, options.mountpoint, "cannot mount there: " + libfuse_said());
   }
@@ -235,12 +234,15 @@ int serve_dataset(const Dataset& dataset, ChunkCache& cache, VerifiedRecords& ve
     }
   });
   const AtEnd forget([&verified] { verified.set_proceed(nullptr); });
+  ReadAhead read_ahead(cache, read_ahead_threads(options.threads));
+  fs.read_ahead = &read_ahead;
+  signals.watch();
   const int ended = run_loop(session.get(), options.threads);
+  signals.finish();
   if (ended < 0) {
     log_error(fmt::format("{}: serving ended: {}", options.mountpoint, libfuse_said()));
     return 1;
   }
-  // A positive number is the signal that ended the loop: that is how one stops a mount.
   return 0;
 }
 

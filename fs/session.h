@@ -28,7 +28,7 @@ struct MountOptions {
 // Mounts, daemonizes (unless in the foreground) and serves until unmounted or told to stop by
 // SIGINT, SIGTERM or SIGHUP. Returns the exit code in the process that served; the process that
 // called it exits with 0 once the mount is ready. Throws Error with nothing left mounted.
-int serve_dataset(const Dataset& dataset, ChunkCache& cache, VerifiedRecords& verified,
+int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& verified,
                   const MountOptions& options);
 
 }  // namespace npyfs

@@ -12,21 +12,44 @@ cd "$(dirname "$0")/.."
 target=${1:?usage: scripts/fuzz.sh TARGET [SECONDS]}
 seconds=${2:-120}
 
+# Folders of tests/data, one or several.
 declare -A seeds=([tar_index]=tar [unpack]=tar/comp [pickle]=payloads/pickles [wav]=payloads/wav [image]=payloads/images
   [codecs]=zarr/v2_codecs.zarr [zarr_metadata]=zarr [zarr_shard]=zarr/v3_sharded.zarr
-  [hdf5_description]=hdf5 [hdf5_index]=hdf5)
-mkdir -p "build-fuzz/corpus/$target"
+  [zip]="zarr npy_dir/das_export" [annotations]=npy_dir/das_export
+  [hdf5_description]=hdf5 [hdf5_index]=hdf5
+  [kaldi_script]=kaldi/tables [kaldi_range]=kaldi/tables)
+# The files there that are inputs of the target, where not all are.
+declare -A names=([zip]='*.[zn][ip][pz]' [annotations]='*.csv')
+
 # RapidJSON adds to a null pointer.
-clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-  -fno-sanitize=pointer-overflow -I. \
-  "tests/fuzz/$target.cc" formats/archives/*.cc formats/payloads/*.cc formats/extents.cc formats/format.cc \
-  formats/chunk_grid.cc formats/zarr/*.cc formats/bytes/*.cc formats/bytes/codecs/*.cc \
-  formats/hdf5/{wire,description,object_header,chunk_index,new_chunk_index}.cc \
+flags=(-std=c++20 -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+  -fno-sanitize=pointer-overflow -I.)
+sources=(formats/archives/*.cc formats/payloads/*.cc
+  formats/{chunk_grid,confinement,extents,format,named_files,stored_npy,zip_members}.cc
+  formats/das/*.cc formats/kaldi/{location,script_lines,number}.cc formats/zarr/*.cc formats/bytes/*.cc formats/bytes/codecs/*.cc
+  formats/hdf5/{wire,description,object_header,chunk_index,new_chunk_index}.cc)
+mkdir -p build-fuzz/objects "build-fuzz/corpus/$target"
+compiler=clang++
+if command -v ccache >/dev/null; then
+  compiler="ccache clang++"
+fi
+export compiler
+printf '%s\0' "${sources[@]}" "tests/fuzz/$target.cc" |
+  xargs -0 -P "$(nproc)" -I{} sh -c 'object=build-fuzz/objects/$(echo "$1" | tr / _).o; shift
+    exec $compiler "$@" -o "$object"' - {} "${flags[@]}" -c {}
+objects=()
+for source in "${sources[@]}" "tests/fuzz/$target.cc"; do
+  objects+=("build-fuzz/objects/${source//\//_}.o")
+done
+clang++ -fsanitize=fuzzer,address,undefined "${objects[@]}" \
   -lfmt -lroaring -lisal -lz -ljpeg -lpng -lwebp -lsndfile -lblosc -lbz2 -ldeflate -llz4 -llzma \
-  -lsz -lzstd \
-  -o "build-fuzz/$target"
+  -lsz -lzstd -o "build-fuzz/$target"
+
 # Seeds without what is expected of them.
-find "tests/data/${seeds[$target]:-$target}" -type f ! -name '*.npy' ! -name '*.json' -print0 |
+for folder in ${seeds[$target]:-$target}; do
+  find "tests/data/$folder" -type f -name "${names[$target]:-*}" ! -path '*/expected/*' ! -path '*.truth/*' \
+    ! -name '*.npy' ! -name cases.json ! -name '*.nodes.json' ! -name '*.attrs.json' ! -name ABOUT.md -print0
+done |
   while IFS= read -r -d '' file; do
     cp "$file" "build-fuzz/corpus/$target/$(sha1sum <"$file" | cut -c1-16)"
   done

@@ -62,7 +62,8 @@ release() {
 sanitize() {
   set_up build-asan -Dbuildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false \
     -Dcpp_args=-fno-sanitize-recover=undefined
-  run_tests build-asan --no-suite mount
+  LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0" \
+    run_tests build-asan --no-suite mount
 }
 
 threads() {

@@ -2,11 +2,17 @@
 
 #include "formats/arrays/chunked_array.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 
 namespace npyfs {
 
 namespace {
+
+// numpy's limit. Dials lie on the stack, as there is a plan for every read.
+constexpr std::size_t kMostAxes = 64;
 
 // One axis of an odometer over the array's elements: where in the grid a coordinate is.
 struct Dial {
@@ -25,6 +31,10 @@ class ChunkedArray : public Array {
       return chunk_shape[axis] == shape()[axis] || (clipped && chunk_shape[axis] > shape()[axis]);
     };
     axes_ = shape().size();
+    if (axes_ > kMostAxes) {
+      throw Error(ErrorKind::kTooLarge,
+                  fmt::format("an array has {} dimensions, expected at most {}", axes_, kMostAxes));
+    }
     while (axes_ > 0 && spanned(axes_ - 1)) {
       unit_nbytes_ *= shape()[--axes_];
     }
@@ -61,14 +71,13 @@ class ChunkedArray : public Array {
  private:
   // A place in the array: the dials, what they say of the chunk, and bytes into the unit there.
   struct Walk {
-    std::vector<Dial> dials;
+    std::array<Dial, kMostAxes> dials;  // `axes_` of them
     std::uint64_t chunk = 0;
     std::uint64_t into_unit = 0;
   };
 
   Walk start(std::uint64_t at) const {
     Walk walk;
-    walk.dials.resize(axes_);
     walk.into_unit = at % unit_nbytes_;
     std::uint64_t unit = at / unit_nbytes_;
     for (std::size_t axis = axes_; axis-- > 0;) {

@@ -14,8 +14,10 @@
 #include "formats/arrays/layout.h"
 #include "formats/arrays/names.h"
 #include "formats/arrays/pickled_table.h"
+#include "formats/arrays/store_attributes.h"
 #include "formats/arrays/store_tree.h"
 #include "formats/arrays/table_view.h"
+#include "formats/arrays/view.h"
 #include "formats/bytes/utf8.h"
 #include "formats/extents.h"
 
@@ -517,27 +519,6 @@ void merge_rates(const Rates& more, Rates& rates) {
   }
 }
 
-// What the stores' roots have; of one name in several the first.
-Dict gather_attributes(const std::vector<OpenedSource>& sources, const Warn& warn) {
-  Dict all;
-  std::map<std::string, std::pair<std::string, std::string>> seen;  // name -> value, whose
-  for (const OpenedSource& source : sources) {
-    for (const StorePtr& store : source.stores) {
-      for (const auto& [name, value] : store->root.attributes) {
-        std::string printed = print_json(value);
-        const auto [at, is_new] = seen.try_emplace(name, printed, source.text);
-        if (is_new) {
-          set_value(all, name, value);
-        } else if (at->second.first != printed) {
-          warn(fmt::format("attribute {} differs in {} and {}; that of the first is shown", name,
-                           at->second.second, source.text));
-        }
-      }
-    }
-  }
-  return all;
-}
-
 // `attributes` and what is known of records and from the command line.
 Dict add_attributes(Dict attributes, const DatasetOptions& options, const Rates& rates) {
   for (const auto& [name, rate] : rates) {
@@ -599,7 +580,7 @@ class DatasetBuilder {
   // `sources` are those of the split `name`, in order; an empty name is the mount's top.
   void add(const std::string& name, const std::vector<const OpenedSource*>& sources) {
     const auto is_table = [](const OpenedSource* source) { return source->stores.empty(); };
-    if (std::none_of(sources.begin(), sources.end(), is_table)) {
+    if (options_.split_rule.empty() && std::none_of(sources.begin(), sources.end(), is_table)) {
       add_stores(name, sources);
       return;
     }
@@ -630,18 +611,17 @@ class DatasetBuilder {
       check_choices(options_, known_, stored_, joined_);
     }
     dataset_.pad_value = options_.fields.pad_value;
-    dataset_.attributes = add_attributes(gather_attributes(sources, warn_), options_, rates_);
+    dataset_.attributes = gather_attributes(sources, warn_);
+    if (options_.part.world_size > 1) {
+      cut_stores();
+    }
+    dataset_.attributes = add_attributes(std::move(dataset_.attributes), options_, rates_);
     require_distinct_splits();
     return std::move(dataset_);
   }
 
  private:
   void add_stores(const std::string& name, const std::vector<const OpenedSource*>& sources) {
-    if (!options_.split_rule.empty()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--split, --split-list: {} is a store of arrays, expected records",
-                              sources.front()->text));
-    }
     StoreTree tree = build_store_tree(sources, name.empty(), options_, warn_);
     stored_.insert(tree.names_seen.begin(), tree.names_seen.end());
     if (!name.empty()) {
@@ -652,6 +632,31 @@ class DatasetBuilder {
     dataset_.arrays = std::move(tree.split.arrays);
     std::move(tree.split.groups.begin(), tree.split.groups.end(),
               std::back_inserter(dataset_.splits));
+  }
+
+  // Records are cut already; arrays of stores are seen as a view of the part sees them.
+  void cut_stores() {
+    Dataset stores;
+    stores.attributes = std::move(dataset_.attributes);
+    stores.arrays = std::move(dataset_.arrays);
+    const auto is_store = [](const Split& split) { return split.records == nullptr; };
+    std::copy_if(dataset_.splits.begin(), dataset_.splits.end(), std::back_inserter(stores.splits),
+                 is_store);
+    ViewContext context;
+    context.left_out = [&](const Error& why) {
+      if (!options_.permissive) {
+        throw Error(why.kind(), fmt::format("--rank: {}", why.what()));
+      }
+      warn_(fmt::format("{}; left out", why.what()));
+    };
+    context.warn = warn_;
+    stores = make_view(stores, {std::nullopt, options_.part, false}, context);
+    dataset_.attributes = std::move(stores.attributes);
+    dataset_.arrays = std::move(stores.arrays);
+    auto next = stores.splits.begin();
+    for (Split& split : dataset_.splits) {
+      split = is_store(split) ? std::move(*next++) : std::move(split);
+    }
   }
 
   // A group of one store may be called as the split that another source was given to.
@@ -699,12 +704,6 @@ void visit_arrays(const std::string& prefix, const std::vector<NamedArray>& arra
 }
 
 }  // namespace
-
-bool is_part_of_ragged(const std::string& name, const std::set<std::string>& names) {
-  constexpr std::string_view kEnd = "_offsets";
-  return names.count(name + std::string(kEnd)) != 0 ||
-         (name.ends_with(kEnd) && names.count(name.substr(0, name.size() - kEnd.size())) != 0);
-}
 
 void for_each_array(const Dataset& dataset,
                     const std::function<void(const std::string&, const NamedArray&)>& visit) {

@@ -10,13 +10,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "formats/arrays/array.h"
 #include "formats/arrays/cut.h"
+#include "formats/arrays/ragged.h"
 #include "formats/bytes/value.h"
 #include "formats/format.h"
 #include "formats/payloads/image.h"
@@ -73,8 +73,10 @@ struct NamedArray {
   std::vector<SourcePtr> sources;
   // The whole .npy file that the array is, to be shown as it is; null: as np.save would write it.
   std::shared_ptr<const StoredNpy> whole{};
-  // Of a ragged array, and of its offsets: where each record's rows begin; null: each row is one.
-  std::shared_ptr<const std::vector<std::int64_t>> offsets{};
+  // Of a ragged array, and of its offsets: where each record's rows begin; null: each row is one,
+  // or, in a store, they are still to be read: `pair`.
+  OffsetsPtr offsets{};
+  std::shared_ptr<const RaggedPair> pair{};
   bool holds_offsets = false;
   // Of text: the code points of a record's item, so that a view of few is no wider than it must.
   std::function<std::optional<std::uint64_t>(std::uint64_t record)> text_length{};
@@ -96,10 +98,6 @@ struct Dataset {
   Dict attributes;
   std::string pad_value = "0";  // --pad-value, for views
 };
-
-// Whether an array of a store is ragged, or the offsets of one, by the names beside it. A store
-// does not say more, so neither is cut into parts or shuffled.
-bool is_part_of_ragged(const std::string& name, const std::set<std::string>& names);
 
 // Calls `visit` for every array with its path, "train/x".
 void for_each_array(const Dataset& dataset,

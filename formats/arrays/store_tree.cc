@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "formats/arrays/names.h"
-#include "formats/arrays/selected_array.h"
+#include "formats/arrays/ragged.h"
 #include "formats/arrays/stored_array.h"
+#include "formats/arrays/verify_stored.h"
+#include "formats/bytes/value_access.h"
 
 namespace npyfs {
 
@@ -20,9 +22,9 @@ using Warn = std::function<void(const std::string&)>;
 
 constexpr const char* kMainName = "x";
 
-template <typename Named>
-auto find_named(std::vector<Named>& all, const std::string& name) {
-  return std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.name == name; });
+template <typename All>
+auto find_named(All& all, const std::string& name) {
+  return std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
 }
 
 std::string below(const std::string& path, const std::string& name) {
@@ -34,14 +36,27 @@ const std::string& shown_name(const StoredArray& array) {
   return array.name.empty() ? kMain : array.name;
 }
 
-// Appends what `more` has to `all`, group by group.
+// Appends stores to the first one, group by group.
 class Appender {
  public:
-  Appender(const std::string& first, const std::string& more) : first_(first), more_(more) {}
+  // `first` is what messages call it.
+  Appender(Group& all, std::string first) : all_(all), first_(std::move(first)) {}
 
-  void append(Group& all, const Group& more, const std::string& path) const {
+  void append(const Group& more, const std::string& name) {
+    more_ = name;
+    more_attributes_ = &more.attributes;
+    append(all_, more, "");
+  }
+
+  // To be called after the last append(), once.
+  void finish() { finish(all_, ""); }
+
+ private:
+  void append(Group& all, const Group& more, const std::string& path) {
     require_same_arrays(all, more, path);
+    append_offsets(all, more, path);
     for (const StoredArray& array : more.arrays) {
+      require_same_meaning(array.name, path);
       StoredArray& same = *find_named(all.arrays, array.name);
       same.parts.insert(same.parts.end(), array.parts.begin(), array.parts.end());
       same.sources.insert(same.sources.end(), array.sources.begin(), array.sources.end());
@@ -56,7 +71,68 @@ class Appender {
     }
   }
 
- private:
+  // The records of ragged arrays begin behind the rows before. To be called while `all` is without
+  // what is in `more`.
+  void append_offsets(const Group& all, const Group& more, const std::string& path) {
+    for (const StoredArray& values : more.arrays) {
+      const StoredArray* own = find_offsets(more, values.name);
+      const StoredArray* before = find_offsets(all, values.name);
+      if (own == nullptr || before == nullptr) {
+        continue;
+      }
+      const std::string name = below(path, values.name);
+      const auto [at, is_new] = offsets_.try_emplace(below(path, own->name));
+      std::vector<std::int64_t>& offsets = at->second;
+      if (is_new) {
+        offsets =
+            first_offsets(*make_ragged_pair(*find_named(all.arrays, values.name), *before, name));
+      }
+      if (!offsets.empty()) {
+        const OffsetsPtr added = read_offsets(*make_ragged_pair(values, *own, name));
+        std::transform(added->begin() + 1, added->end(), std::back_inserter(offsets),
+                       [rows = offsets.back()](std::int64_t offset) { return rows + offset; });
+      }
+    }
+  }
+
+  // None where the numbers are no offsets: then they are an array as any other.
+  static std::vector<std::int64_t> first_offsets(const RaggedPair& pair) {
+    try {
+      return *read_offsets(pair);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kUnsupported) {
+        throw;
+      }
+      return {};
+    }
+  }
+
+  void finish(Group& group, const std::string& path) const {
+    for (StoredArray& array : group.arrays) {
+      const auto found = offsets_.find(below(path, array.name));
+      if (found != offsets_.end() && !found->second.empty()) {
+        array.parts = {offsets_part(found->second, array.sources.front()->name())};
+      }
+    }
+    for (Group& inner : group.groups) {
+      finish(inner, below(path, inner.name));
+    }
+  }
+
+  // Labels of other classes, or samples of another rate, would be wrong in silence.
+  void require_same_meaning(const std::string& array, const std::string& path) const {
+    const char* name = array == "x" ? "samplerate_x_Hz" : array == "y" ? "class_names" : "";
+    const Value* before = find_value(all_.attributes, name);
+    const Value* own = find_value(*more_attributes_, name);
+    if (before != nullptr && own != nullptr && print_json(*before) != print_json(*own)) {
+      throw file_error(ErrorKind::kUnsupported, more_,
+                       fmt::format("its attribute {} is {}, expected {} as {} has it, where {} of "
+                                   "the two is to stand one behind the other",
+                                   name, brief_json(*own), brief_json(*before), printable(first_),
+                                   printable(below(path, array))));
+    }
+  }
+
   void require_same_arrays(const Group& all, const Group& more, const std::string& path) const {
     const auto require = [&](const Group& from, const Group& in, const std::string& from_name,
                              const std::string& in_name) {
@@ -76,8 +152,12 @@ class Appender {
     require(more, all, more_, first_);
   }
 
-  const std::string& first_;
-  const std::string& more_;
+  Group& all_;
+  std::string first_;
+  std::string more_;
+  const Dict* more_attributes_ = nullptr;
+  // Of ragged arrays: where their records begin, by the path of the array that is to say so.
+  std::map<std::string, std::vector<std::int64_t>> offsets_;
 };
 
 // The sources of one ARRAY (or of none), as one store.
@@ -142,6 +222,15 @@ const StoredArray& require_main_array(const Group& root, const std::string& text
                                names.empty() ? " none" : names));
 }
 
+// The array whose offsets `name` is; empty where there is none.
+std::string values_of_offsets(const Group& group, const std::string& name) {
+  if (!name.ends_with(kOffsetsEnd)) {
+    return {};
+  }
+  std::string values = name.substr(0, name.size() - kOffsetsEnd.size());
+  return find_offsets(group, values) != nullptr ? values : std::string();
+}
+
 // Names arrays and groups as files, depth first.
 class TreeBuilder {
  public:
@@ -181,21 +270,38 @@ class TreeBuilder {
               [](const Named& a, const Named& b) { return a.name < b.name; });
   }
 
-  static std::set<std::string> names_of(const Group& group) {
-    std::set<std::string> names;
-    for (const StoredArray& array : group.arrays) {
-      names.insert(shown_name(array));
+  // What is derived from an array that is renamed follows it.
+  std::string renamed(const std::string& name, const std::string& values) const {
+    const auto& names = options_.fields.rename;
+    if (const auto own = names.find(name); own != names.end()) {
+      return own->second;
     }
-    return names;
+    const auto followed = names.find(values);
+    return followed != names.end() ? followed->second + std::string(kOffsetsEnd) : name;
+  }
+
+  // One for both arrays of the pair; null for an array that is not ragged.
+  std::shared_ptr<const RaggedPair> pair_of(const Group& group, const std::string& values,
+                                            const std::string& path) {
+    const StoredArray* offsets = find_offsets(group, values);
+    if (offsets == nullptr) {
+      return nullptr;
+    }
+    std::shared_ptr<const RaggedPair>& pair = pairs_[offsets];
+    if (pair == nullptr) {
+      pair = make_ragged_pair(*find_named(group.arrays, values), *offsets, below(path, values));
+    }
+    return pair;
   }
 
   void add_array(const Group& group, const StoredArray& stored, const std::string& format,
                  const std::string& path, std::map<std::string, std::string>& taken, Split& split) {
     const std::string& plain = shown_name(stored);
     names_seen_.insert(plain);
-    const auto renamed = options_.fields.rename.find(plain);
-    const bool is_renamed = renamed != options_.fields.rename.end();
-    const std::string name = escape_name(is_renamed ? renamed->second : plain);
+    const std::string values = values_of_offsets(group, plain);
+    const std::string shown = renamed(plain, values);
+    const bool is_renamed = shown != plain;
+    const std::string name = escape_name(shown);
     const std::string what = fmt::format("array {}", printable(below(path, plain)));
     if (is_renamed && taken.count(name + ".npy") != 0) {
       throw Error(ErrorKind::kUnsupported,
@@ -211,17 +317,8 @@ class TreeBuilder {
     named.format = format;
     named.sources = stored.sources;
     named.whole = whole_npy(stored);
-    if (options_.part.world_size > 1 && is_part_of_ragged(plain, names_of(group))) {
-      throw Error(ErrorKind::kUnsupported,
-                  fmt::format("--rank: {} is ragged, or the offsets of a ragged array; arrays of a "
-                              "store are cut only where each row is a record",
-                              what));
-    }
-    if (options_.part.world_size > 1 && !named.array->shape().empty()) {
-      named.array =
-          select_array_rows(named.array, {named.array->shape()[0], std::nullopt, options_.part});
-      named.whole = nullptr;
-    }
+    named.holds_offsets = !values.empty();
+    named.pair = pair_of(group, values.empty() ? plain : values, path);
     named.records = row_count(*named.array);
     if (stored.attributes.empty() || take(name + ".attrs.json", kAttributes, taken)) {
       named.attributes = stored.attributes;
@@ -259,28 +356,22 @@ class TreeBuilder {
     if (options_.verify != Verify::kMount || !options_.require_intact) {
       return true;
     }
-    for (const ArrayPart& part : stored.parts) {
-      const auto* npy = std::get_if<StoredNpy>(&part);
-      if (npy == nullptr || npy->guarded_by == nullptr) {
-        continue;
-      }
-      try {
-        options_.require_intact({npy->guarded_by.get(), npy->record, 1});
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kCorrupt) {
-          throw;
-        }
-        warn_(options_.permissive ? fmt::format("{}; {} is left out", error.what(), what)
-                                  : error.what());
-        return !options_.permissive;
-      }
+    const StoredDamage damage = find_damage(stored, options_.require_intact);
+    if (damage.chunks == 0) {
+      return true;
     }
-    return true;
+    std::string text = damage.first;
+    if (damage.checked > 1) {
+      text += fmt::format(" ({} of {} chunks of {} fail)", damage.chunks, damage.checked, what);
+    }
+    warn_(options_.permissive ? fmt::format("{}; {} is left out", text, what) : text);
+    return !options_.permissive;
   }
 
   const DatasetOptions& options_;
   const Warn& warn_;
   std::set<std::string> names_seen_;
+  std::map<const StoredArray*, std::shared_ptr<const RaggedPair>> pairs_;  // by the offsets
 };
 
 std::uint64_t joinable_rows(const StoredArray& stored, const std::string& text) {
@@ -290,6 +381,17 @@ std::uint64_t joinable_rows(const StoredArray& stored, const std::string& text) 
                      "its array has no axis, so it has no rows to be joined");
   }
   return row_count(*array);
+}
+
+// A record for each row, or, where the array is ragged, for each that its offsets tell.
+TableField rows_of_array(const Group& root, const StoredArray& stored, const OpenedSource& source) {
+  const std::string name = source.array.empty() ? shown_name(stored) : kMainName;
+  joinable_rows(stored, source.text);
+  if (const StoredArray* offsets = find_offsets(root, stored.name)) {
+    const auto pair = make_ragged_pair(stored, *offsets, name);
+    return {name, make_ragged_column(pair->values, read_offsets(*pair))};
+  }
+  return {name, make_row_column(make_stored_array(stored, name, true))};
 }
 
 // The members' main arrays, under their names, beside the arrays of the one without a name.
@@ -355,9 +457,11 @@ const StoredArray* main_array(const Group& root) {
 Group concatenate_stores(const std::vector<StorePtr>& stores,
                          const std::vector<std::string>& names) {
   Group all = stores.front()->root;
+  Appender appender(all, names.front());
   for (std::size_t i = 1; i < stores.size(); ++i) {
-    Appender(names.front(), names[i]).append(all, stores[i]->root, "");
+    appender.append(stores[i]->root, names[i]);
   }
+  appender.finish();
   return all;
 }
 
@@ -376,30 +480,33 @@ StoreTree build_store_tree(const std::vector<const OpenedSource*>& sources, bool
 
 std::shared_ptr<const RecordTable> rows_of_store(const OpenedSource& source) {
   const Group root = concatenate_sources({&source});
-  std::vector<StoredArray> chosen;
+  std::vector<const StoredArray*> chosen;
   if (!source.array.empty()) {
-    chosen.push_back(require_main_array(root, source.text));
-    chosen.front().name = kMainName;
+    chosen.push_back(&require_main_array(root, source.text));
   } else if (root.groups.empty()) {
-    chosen = root.arrays;
+    for (const StoredArray& stored : root.arrays) {
+      chosen.push_back(&stored);
+    }
   }
   if (chosen.empty()) {
     throw file_error(ErrorKind::kUnsupported, source.text,
-                     "it is a store of groups, which cannot be joined with records; take one "
+                     "it is a store of groups, expected arrays, whose rows are records; take one "
                      "array of it with SPLIT/ARRAY=");
   }
-  const std::uint64_t rows = joinable_rows(chosen.front(), source.text);
   std::vector<TableField> fields;
   std::vector<SourcePtr> files;
-  for (const StoredArray& stored : chosen) {
-    if (joinable_rows(stored, source.text) != rows) {
-      throw file_error(ErrorKind::kUnsupported, source.text,
-                       fmt::format("its arrays {} and {} differ in rows, so they cannot be joined "
-                                   "with records",
-                                   shown_name(chosen.front()), shown_name(stored)));
+  for (const StoredArray* stored : chosen) {
+    if (values_of_offsets(root, stored->name).empty()) {
+      fields.push_back(rows_of_array(root, *stored, source));
+      files.insert(files.end(), stored->sources.begin(), stored->sources.end());
     }
-    fields.push_back({shown_name(stored), make_stored_array(stored, shown_name(stored), true)});
-    files.insert(files.end(), stored.sources.begin(), stored.sources.end());
+  }
+  for (const TableField& field : fields) {
+    if (field.column->size() != fields.front().column->size()) {
+      throw file_error(ErrorKind::kUnsupported, source.text,
+                       fmt::format("its arrays {} and {} differ in rows, so these are no records",
+                                   fields.front().name, field.name));
+    }
   }
   return make_row_table(std::move(fields), std::move(files));
 }

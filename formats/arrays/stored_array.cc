@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "formats/arrays/chunked_array.h"
+#include "formats/chunk_grid.h"
 #include "formats/payloads/transpose.h"
 
 namespace npyfs {
@@ -33,59 +34,82 @@ class NpyArray : public Array {
   StoredNpy npy_;
 };
 
-// A whole .npy file of Fortran order in C order, some rows at a time.
-class TransposedNpy : public Array, public ChunkSource {
+// A whole .npy file of Fortran order in C order, one tile at a time.
+class TransposedNpy : public ChunkGrid {
  public:
-  explicit TransposedNpy(StoredNpy npy)
-      : Array(npy.header.dtype, npy.header.shape),
-        npy_(std::move(npy)),
-        row_nbytes_(row_elements(shape()) * dtype().itemsize),
-        chunk_rows_(
-            std::max<std::uint64_t>(kChunkNbytes / std::max<std::uint64_t>(row_nbytes_, 1), 1)) {}
+  explicit TransposedNpy(const StoredNpy& npy)
+      : ChunkGrid({npy.header.dtype, npy.header.shape, tile_of(npy), true}, {},
+                  "transposed, " + npy.storage),
+        npy_(npy) {}
 
-  std::string storage() const override { return "transposed, " + npy_.storage; }
-  void plan(ByteRange range, Plan& plan) const override {
-    while (!range.empty() && !plan.full()) {
-      const std::uint64_t chunk = range.begin / row_nbytes_ / chunk_rows_;
-      const std::uint64_t begin = chunk * chunk_rows_ * row_nbytes_;
-      const std::uint64_t to = std::min(range.end, begin + chunk_nbytes(chunk));
-      plan.add_chunk(*this, chunk, range.begin - begin, to - range.begin);
-      range.begin = to;
-    }
+  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
+    ChunkPlace place;
+    place.kind = ChunkPlace::Kind::kDecoded;
+    return place;
   }
 
-  std::uint64_t chunk_nbytes(std::uint64_t chunk) const override {
-    return rows_in(chunk) * row_nbytes_;
-  }
-  // In the file the rows' elements stand together for each place in a row.
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& context) const override {
     if (npy_.guarded_by != nullptr) {
       context.require_intact(*npy_.guarded_by, npy_.record);
     }
-    Shape part = shape();
-    part[0] = rows_in(chunk);
-    const std::uint64_t run = part[0] * dtype().itemsize;
+    const Shape tile = stored_shape(chunk);
     std::vector<std::byte> stored(out.size());
-    std::uint64_t offset = npy_.data_offset() + chunk * chunk_rows_ * dtype().itemsize;
-    for (std::span<std::byte> rest = stored; !rest.empty(); rest = rest.subspan(run)) {
-      npy_.source->read_at(offset, rest.first(run));
-      offset += shape()[0] * dtype().itemsize;
-    }
-    transpose(stored, out, part, dtype().itemsize);
+    read_tile(chunk_begin(chunk), tile, stored);
+    transpose(stored, out, tile, dtype().itemsize);
   }
 
  private:
-  // Each place in a row is a read of its own: the more rows at once, the fewer.
-  static constexpr std::uint64_t kChunkNbytes = std::uint64_t{4} << 20;
+  static constexpr std::uint64_t kTileNbytes = std::uint64_t{4} << 20;
+  // Along axis 0 the elements lie together in the file: each read is of so many bytes, or of all.
+  static constexpr std::uint64_t kReadNbytes = 4096;
 
-  std::uint64_t rows_in(std::uint64_t chunk) const {
-    return std::min(chunk_rows_, shape()[0] - chunk * chunk_rows_);
+  // An element at least; numpy has none that is larger than a decoded chunk may be.
+  // Whole rows where enough of them fit, so that reads along the array decode each tile once; else
+  // the end of the axes first, as the array is read.
+  static Shape tile_of(const StoredNpy& npy) {
+    const std::uint64_t itemsize = std::max<std::uint64_t>(npy.header.dtype.itemsize, 1);
+    const std::uint64_t elements = std::max<std::uint64_t>(kTileNbytes / itemsize, 1);
+    const std::uint64_t in_row = std::max<std::uint64_t>(row_elements(npy.header.shape), 1);
+    Shape tile(npy.header.shape.size(), 1);
+    tile[0] = std::clamp<std::uint64_t>(std::max(elements / in_row, kReadNbytes / itemsize), 1,
+                                        std::max<std::uint64_t>(npy.header.shape[0], 1));
+    std::uint64_t left = std::max<std::uint64_t>(elements / tile[0], 1);
+    for (std::size_t axis = tile.size(); axis-- > 1;) {
+      tile[axis] = std::clamp<std::uint64_t>(npy.header.shape[axis], 1, left);
+      left /= tile[axis];
+    }
+    return tile;
+  }
+
+  // In Fortran order, too. What lies together in the file is read together.
+  void read_tile(const Shape& begin, const Shape& tile, std::span<std::byte> out) const {
+    std::size_t inner = 1;  // axes that are one stretch of the file
+    std::uint64_t run = tile[0] * dtype().itemsize;
+    while (inner < tile.size() && tile[inner - 1] == shape()[inner - 1]) {
+      run *= tile[inner++];
+    }
+    Shape place = begin;
+    for (; !out.empty(); out = out.subspan(run)) {
+      npy_.source->read_at(npy_.data_offset() + offset_of(place), out.first(run));
+      for (std::size_t axis = inner; axis < place.size(); ++axis) {
+        if (++place[axis] < begin[axis] + tile[axis]) {
+          break;
+        }
+        place[axis] = begin[axis];
+      }
+    }
+  }
+
+  std::uint64_t offset_of(const Shape& place) const {
+    std::uint64_t elements = 0;
+    for (std::size_t axis = place.size(); axis-- > 0;) {
+      elements = elements * shape()[axis] + place[axis];
+    }
+    return elements * dtype().itemsize;
   }
 
   StoredNpy npy_;
-  std::uint64_t row_nbytes_;
-  std::uint64_t chunk_rows_;
 };
 
 // Arrays of one row size, one behind the other.
@@ -121,7 +145,7 @@ ArrayPtr make_part(const ArrayPart& part, bool in_c_order) {
   if (const auto* npy = std::get_if<StoredNpy>(&part)) {
     auto array = std::make_shared<NpyArray>(*npy);
     if (in_c_order && array->fortran_order()) {
-      return std::make_shared<TransposedNpy>(*npy);
+      return make_chunked_array(std::make_shared<TransposedNpy>(*npy));
     }
     return array;
   }
@@ -160,12 +184,12 @@ class RowColumn : public Column {
 
 class RowTable : public RecordTable {
  public:
-  RowTable(const std::vector<TableField>& fields, std::vector<SourcePtr> sources)
+  RowTable(std::vector<TableField> fields, std::vector<SourcePtr> sources)
       : sources_(std::move(sources)) {
-    for (const TableField& named : fields) {
+    for (TableField& named : fields) {
       Field& field = fields_.emplace_back();
-      field.name = named.name;
-      field.typed = std::make_shared<RowColumn>(named.array);
+      field.name = std::move(named.name);
+      field.typed = std::move(named.column);
     }
   }
 
@@ -224,9 +248,13 @@ std::uint64_t row_count(const Array& array) {
   return array.shape().empty() ? 1 : array.shape().front();
 }
 
+std::shared_ptr<const Column> make_row_column(ArrayPtr array) {
+  return std::make_shared<RowColumn>(std::move(array));
+}
+
 std::shared_ptr<const RecordTable> make_row_table(std::vector<TableField> fields,
                                                   std::vector<SourcePtr> sources) {
-  return std::make_shared<RowTable>(fields, std::move(sources));
+  return std::make_shared<RowTable>(std::move(fields), std::move(sources));
 }
 
 }  // namespace npyfs

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "formats/arrays/array.h"
@@ -27,11 +28,14 @@ std::shared_ptr<const StoredNpy> whole_npy(const StoredArray& stored);
 // Rows along axis 0, or 1 for an array without axes.
 std::uint64_t row_count(const Array& array);
 
-// The arrays as the fields of a table with a record for each row, so that they can be joined with
-// the records of other sources. All have the same number of rows, and C order.
+// Each row of the array, which is in C order and has an axis, as a record.
+std::shared_ptr<const Column> make_row_column(ArrayPtr array);
+
+// Columns of one size as the fields of a table, so that they can be joined with the records of
+// other sources.
 struct TableField {
   std::string name;
-  ArrayPtr array;
+  std::shared_ptr<const Column> column;
 };
 std::shared_ptr<const RecordTable> make_row_table(std::vector<TableField> fields,
                                                   std::vector<SourcePtr> sources);

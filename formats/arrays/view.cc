@@ -2,15 +2,17 @@
 
 #include "formats/arrays/view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "formats/arrays/pad_value.h"
+#include "formats/arrays/recordings.h"
 #include "formats/arrays/selected_array.h"
 
 namespace npyfs {
@@ -39,8 +41,8 @@ std::optional<Part> parse_part(std::string_view text) {
 
 class SplitViewer {
  public:
-  SplitViewer(const View& view, const std::string& pad_value)
-      : view_(view), pad_value_(pad_value) {}
+  SplitViewer(const View& view, const std::string& pad_value, const ViewContext& context)
+      : view_(view), pad_value_(pad_value), context_(context) {}
 
   Split show(const Split& split) {
     Split shown;
@@ -58,13 +60,11 @@ class SplitViewer {
 
   std::vector<NamedArray> show(const std::vector<NamedArray>& arrays) {
     std::vector<NamedArray> shown;
-    std::set<std::string> names;
     for (const NamedArray& array : arrays) {
-      names.insert(array.name);
-    }
-    for (const NamedArray& array : arrays) {
-      if (array.offsets != nullptr || !is_part_of_ragged(array.name, names)) {
-        shown.push_back(show(array));
+      if (const OffsetsPtr offsets = find_offsets(array)) {
+        shown.push_back(show_ragged(array, offsets));
+      } else if (array.pair == nullptr) {
+        shown.push_back(show_rows(array));
       }
     }
     std::sort(shown.begin(), shown.end(),
@@ -72,12 +72,51 @@ class SplitViewer {
     return shown;
   }
 
+  // Those of the whole data set, where they say which recordings the rows of a split are from.
+  void follow(const Split& split, Dict& attributes) const {
+    const auto x = std::find_if(split.arrays.begin(), split.arrays.end(),
+                                [](const NamedArray& array) { return array.name == "x"; });
+    if (x == split.arrays.end() || x->array->shape().empty()) {
+      return;
+    }
+    if (view_.shuffle_seed || x->offsets != nullptr || x->pair != nullptr) {
+      drop_recordings(attributes, split.name);
+      return;
+    }
+    const std::uint64_t rows = x->array->shape()[0];
+    if (!cut_recordings(attributes, split.name, rows, part_bounds(rows, view_.part))) {
+      context_.warn(fmt::format(
+          "attributes filename_startsample_{0} and filename_endsample_{0} are left out: they are "
+          "no "
+          "rows of {0}/x for each of filename_{0}, so they cannot follow where rows are cut",
+          split.name));
+    }
+  }
+
  private:
-  NamedArray show(const NamedArray& array) {
+  // Null where it has none. Of a store they are read now: whether they are offsets is not known
+  // before.
+  OffsetsPtr find_offsets(const NamedArray& array) {
+    if (array.pair == nullptr || array.offsets != nullptr) {
+      return array.offsets;
+    }
+    const auto [known, is_new] = offsets_.try_emplace(array.pair.get());
+    if (is_new) {
+      try {
+        known->second = context_.find_offsets(array.pair);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kUnsupported) {
+          throw;
+        }
+        context_.left_out(error);
+      }
+    }
+    return known->second;
+  }
+
+  NamedArray show_rows(const NamedArray& array) const {
     NamedArray shown = array;
-    if (array.offsets != nullptr) {
-      show_ragged(array, shown);
-    } else if (!array.array->shape().empty()) {
+    if (!array.array->shape().empty()) {
       const RecordOrder order = order_of(array.array->shape()[0]);
       shown.array = select(array, order);
       shown.whole = nullptr;
@@ -97,23 +136,40 @@ class SplitViewer {
                            : select_array_rows(array.array, order);
   }
 
-  void show_ragged(const NamedArray& array, NamedArray& shown) {
-    const RaggedOrderPtr order = ragged_order(array.offsets);
+  NamedArray show_ragged(const NamedArray& array, const OffsetsPtr& offsets) {
+    const RaggedOrderPtr order = ragged_order(offsets);
+    const ArrayPtr values = array.pair != nullptr ? array.pair->values : array.array;
+    NamedArray shown = array;
     shown.records = order->records().size();
-    shown.offsets = nullptr;  // no view is made of a view
+    shown.whole = nullptr;
+    shown.offsets = nullptr;
+    shown.pair = nullptr;
     if (array.holds_offsets) {
       shown.array = view_.pad ? ragged_lengths(order) : ragged_offsets(order);
       if (view_.pad) {
-        constexpr std::string_view kEnd = "_offsets";
-        shown.name.resize(shown.name.size() - kEnd.size());
+        shown.name.resize(shown.name.size() - kOffsetsEnd.size());
         shown.name += "_lengths";
       }
     } else if (view_.pad) {
-      shown.array =
-          pad_ragged(array.array, order, pad_element(pad_value_, array.array->dtype(), array.name));
+      shown.array = pad_ragged(values, order, pad_element(pad_value_, values->dtype(), array.name));
     } else {
-      shown.array = select_ragged(array.array, order);
+      shown.array = select_ragged(values, order);
     }
+    if (array.pair != nullptr && !view_.pad) {
+      shown.pair = shown_pair(array.pair, order);
+    }
+    return shown;
+  }
+
+  // What is cut for one rank may be seen another way in its turn.
+  std::shared_ptr<const RaggedPair> shown_pair(const std::shared_ptr<const RaggedPair>& pair,
+                                               const RaggedOrderPtr& order) {
+    std::shared_ptr<const RaggedPair>& shown = pairs_[pair.get()];
+    if (shown == nullptr) {
+      shown = std::make_shared<const RaggedPair>(
+          RaggedPair{select_ragged(pair->values, order), ragged_offsets(order), pair->name});
+    }
+    return shown;
   }
 
   RecordOrder order_of(std::uint64_t count) const {
@@ -121,7 +177,7 @@ class SplitViewer {
   }
 
   // An array and its offsets have the same.
-  RaggedOrderPtr ragged_order(const std::shared_ptr<const std::vector<std::int64_t>>& offsets) {
+  RaggedOrderPtr ragged_order(const OffsetsPtr& offsets) {
     RaggedOrderPtr& order = ragged_[offsets.get()];
     if (order == nullptr) {
       order = std::make_shared<const RaggedOrder>(offsets, order_of(offsets->size() - 1));
@@ -131,7 +187,10 @@ class SplitViewer {
 
   const View& view_;
   const std::string& pad_value_;
+  const ViewContext& context_;
   std::map<const void*, RaggedOrderPtr> ragged_;
+  std::map<const RaggedPair*, OffsetsPtr> offsets_;
+  std::map<const RaggedPair*, std::shared_ptr<const RaggedPair>> pairs_;
 };
 
 }  // namespace
@@ -161,14 +220,15 @@ std::optional<View> parse_view(std::string_view name) {
   return view;
 }
 
-Dataset make_view(const Dataset& dataset, const View& view) {
-  SplitViewer viewer(view, dataset.pad_value);
+Dataset make_view(const Dataset& dataset, const View& view, const ViewContext& context) {
+  SplitViewer viewer(view, dataset.pad_value, context);
   Dataset shown;
   shown.attributes = dataset.attributes;
   shown.pad_value = dataset.pad_value;
   shown.arrays = viewer.show(dataset.arrays);
   for (const Split& split : dataset.splits) {
     shown.splits.push_back(viewer.show(split));
+    viewer.follow(split, shown.attributes);
   }
   return shown;
 }

@@ -20,10 +20,6 @@ namespace npyfs {
 
 namespace {
 
-std::int64_t to_ns(const timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
 Error changed_error(const std::string& name, std::string_view how) {
   return file_error(ErrorKind::kChanged, name,
                     fmt::format("the file {} since it was mounted; unmount and mount again", how));
@@ -128,7 +124,8 @@ std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources) {
 
 bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
-int FileSource::open_regular(const std::string& path, const std::string& name, Identity& identity) {
+int FileSource::open_regular(const std::string& path, const std::string& name,
+                             FileIdentity& identity) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     throw system_error(name, "open", errno);
@@ -145,8 +142,7 @@ int FileSource::open_regular(const std::string& path, const std::string& name, I
     ::close(fd);
     throw file_error(ErrorKind::kUnsupported, name, "not a regular file");
   }
-  identity = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-              to_ns(status.st_mtim)};
+  identity = FileIdentity(status);
   return fd;
 }
 
@@ -154,7 +150,7 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
                                              Descriptor descriptor, const Check& check) {
   // First, since it may fail.
   std::string absolute = std::filesystem::absolute(path).string();
-  Identity identity{};
+  FileIdentity identity;
   int fd = open_regular(path, name, identity);
   if (check) {
     try {
@@ -171,7 +167,7 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
   return std::shared_ptr<FileSource>(new FileSource(name, std::move(absolute), fd, identity));
 }
 
-FileSource::FileSource(std::string name, std::string path, int fd, const Identity& identity)
+FileSource::FileSource(std::string name, std::string path, int fd, const FileIdentity& identity)
     : ByteSource(std::move(name), identity.nbytes, identity.mtime_ns),
       path_(std::move(path)),
       fd_(fd),
@@ -195,9 +191,7 @@ void FileSource::check_unchanged() const {
     changed_.set();
     throw changed_error(name(), "has gone");
   }
-  const Identity now{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                     to_ns(status.st_mtim)};
-  if (!(now == identity_)) {
+  if (FileIdentity(status) != identity_) {
     changed_.set();
     throw changed_error(name(), "has changed");
   }
@@ -223,9 +217,15 @@ void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
 
 // By its path, which must still lead to the same file.
 int FileSource::open_same() const {
-  Identity now{};
-  const int fd = open_regular(path_, name(), now);
-  if (!(now == identity_)) {
+  FileIdentity now;
+  int fd = -1;
+  try {
+    fd = open_regular(path_, name(), now);
+  } catch (const Error&) {
+    check_unchanged();  // what is gone, or no file any more, has changed
+    throw;
+  }
+  if (now != identity_) {
     ::close(fd);
     changed_.set();
     throw changed_error(name(), "has changed");

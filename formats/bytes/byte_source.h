@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "formats/bytes/regular_file.h"
+
 namespace npyfs {
 
 // All members may be called from any thread.
@@ -137,19 +139,15 @@ class FileSource : public ByteSource {
   int open_again() const override;
 
  private:
-  struct Identity {
-    std::uint64_t device, inode, nbytes;
-    std::int64_t mtime_ns;
-    bool operator==(const Identity&) const = default;
-  };
-  FileSource(std::string name, std::string path, int fd, const Identity& identity);
+  FileSource(std::string name, std::string path, int fd, const FileIdentity& identity);
   void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
   void do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const override;
 
   std::string path_;  // absolute: the daemon changes its working directory
   int fd_;            // -1: on demand
-  Identity identity_;
-  static int open_regular(const std::string& path, const std::string& name, Identity& identity);
+  FileIdentity identity_;
+  static int open_regular(const std::string& path, const std::string& name, FileIdentity& identity);
+  // The same file's descriptor, for one read. Throws kChanged where it is another, or gone.
   int open_same() const;
   void read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const;
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/bytes/block_memory.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/byte_source.h"
 
@@ -48,7 +49,7 @@ class ChunkSource {
 
   // Decoded size of a chunk in bytes.
   virtual std::uint64_t chunk_nbytes(std::uint64_t chunk) const = 0;
-  // Fills `out` (chunk_nbytes long). A throw concerns the whole chunk.
+  // Fills all of `out` (chunk_nbytes long; nobody has zeroed it) but what it marks as damaged. A throw concerns the whole chunk.
   virtual void decode(std::uint64_t chunk, std::span<std::byte> out,
                       DecodeContext& context) const = 0;
 
@@ -62,7 +63,7 @@ struct Block {
     ByteRange range;
     std::exception_ptr why;
   };
-  std::vector<std::byte> bytes;
+  BlockBytes bytes;
   std::vector<Damage> damage;  // ascending, disjoint
   // What it was decoded from: whoever answers with it later makes sure that none has changed.
   std::vector<const ByteSource*> sources;

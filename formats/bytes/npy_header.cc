@@ -479,6 +479,20 @@ std::optional<Preamble> read_preamble(std::span<const std::byte> bytes) {
 
 }  // namespace
 
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c == '\'' || c == '\\' ? "\\" : "";
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
 std::string print_npy_header(const DType& dtype, const Shape& shape, bool fortran_order,
                              std::uint64_t align) {
   std::string text = fmt::format("{{'descr': {}, 'fortran_order': {}, 'shape': {}, }}", dtype.descr,

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "formats/bytes/dtype.h"
 
@@ -22,6 +23,10 @@ struct NpyHeader {
   // Bytes before the data.
   std::uint64_t nbytes = 0;
 };
+
+// `text` as a literal of Python, for the names and codes of a descr: near enough to repr for
+// parse_npy_header, which spells it anew.
+std::string quoted(std::string_view text);
 
 // The preamble np.save writes for this array. `align` > 64 pads further, so that the data begins at
 // a multiple of it (a power of two); 64 is numpy's own.

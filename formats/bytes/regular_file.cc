@@ -24,6 +24,20 @@ Error not_regular(const std::string& name, const struct stat& status) {
 
 }  // namespace
 
+FileIdentity::FileIdentity(const struct stat& status)
+    : device(status.st_dev),
+      inode(status.st_ino),
+      nbytes(static_cast<std::uint64_t>(status.st_size)),
+      mtime_ns(to_ns(status.st_mtim)) {}
+
+std::optional<FileIdentity> FileIdentity::of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    return FileIdentity(status);
+  }
+  return errno == ENOENT || errno == ENOTDIR ? std::optional(FileIdentity()) : std::nullopt;
+}
+
 std::optional<RegularFile> RegularFile::open(const std::string& path, const std::string& name) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
@@ -57,13 +71,17 @@ RegularFile::~RegularFile() {
   }
 }
 
-std::int64_t RegularFile::changed_at_ns() const {
+struct stat RegularFile::look() const {
   struct stat status {};
   if (::fstat(fd_, &status) != 0) {
     throw system_error(name_, "look at", errno);
   }
-  return static_cast<std::int64_t>(status.st_ctim.tv_sec) * 1'000'000'000 + status.st_ctim.tv_nsec;
+  return status;
 }
+
+FileIdentity RegularFile::identity() const { return FileIdentity(look()); }
+
+std::int64_t RegularFile::changed_at_ns() const { return to_ns(look().st_ctim); }
 
 std::size_t RegularFile::read(std::uint64_t offset, std::span<std::byte> out) const {
   std::size_t done = 0;

@@ -4,13 +4,37 @@
 
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <span>
 #include <string>
 
 namespace npyfs {
+
+// Nanoseconds since the epoch.
+inline std::int64_t to_ns(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+// What a file is the same by.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;  // 0: there is no such file
+  std::uint64_t nbytes = 0;
+  std::int64_t mtime_ns = 0;
+
+  FileIdentity() = default;
+  explicit FileIdentity(const struct stat& status);
+  bool operator==(const FileIdentity&) const = default;
+  bool exists() const { return inode != 0; }
+
+  // Of what is at `path`; nothing where it cannot be looked at.
+  static std::optional<FileIdentity> of(const std::string& path);
+};
 
 class RegularFile {
  public:
@@ -22,6 +46,8 @@ class RegularFile {
   ~RegularFile();
 
   std::uint64_t nbytes() const { return nbytes_; }
+  // Looked at anew. Throws kIo.
+  FileIdentity identity() const;
   // When its content or its inode last changed, nanoseconds since the epoch; looked at anew.
   std::int64_t changed_at_ns() const;
   // Fills `out` from `offset` on: how many bytes there were. Throws kIo.
@@ -30,6 +56,8 @@ class RegularFile {
  private:
   RegularFile(int fd, std::string name, std::uint64_t nbytes)
       : fd_(fd), name_(std::move(name)), nbytes_(nbytes) {}
+
+  struct stat look() const;
 
   int fd_;
   std::string name_;

@@ -20,6 +20,7 @@
 #include "formats/bytes/dtype.h"
 #include "formats/bytes/error.h"
 #include "formats/bytes/npy_header.h"
+#include "formats/bytes/python_json.h"
 #include "formats/bytes/utf8.h"
 
 namespace npyfs {
@@ -152,6 +153,20 @@ class Builder {
   std::vector<std::string> keys_;
   Value root_;
 };
+
+template <unsigned kMoreFlags>
+rapidjson::ParseResult read_json(rapidjson::MemoryStream& stream, Builder& builder) {
+  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag |
+                              rapidjson::kParseNumbersAsStringsFlag | kMoreFlags;
+  rapidjson::Reader reader;
+  return reader.Parse<kFlags>(stream, builder);
+}
+
+// Python reads these: half a surrogate pair, numbers of any size.
+bool is_refused_by_the_reader_alone(rapidjson::ParseErrorCode code) {
+  return code == rapidjson::kParseErrorStringUnicodeSurrogateInvalid ||
+         code == rapidjson::kParseErrorNumberTooBig;
+}
 
 // ---- JSON out
 
@@ -445,16 +460,20 @@ void set_value(Dict& dict, const std::string& name, Value value) {
 }
 
 Value parse_json(std::string_view text) {
-  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag |
-                              rapidjson::kParseNumbersAsStringsFlag |
-                              rapidjson::kParseValidateEncodingFlag;
   const auto fail = [](std::size_t offset, std::string_view reason) -> Error {
     return {ErrorKind::kUsage, fmt::format("JSON at byte {}: {}", offset, reason)};
   };
   rapidjson::MemoryStream stream(text.data(), text.size());
-  rapidjson::Reader reader;
+  std::string respelt;
   Builder builder;
-  const auto result = reader.Parse<kFlags>(stream, builder);
+  auto result = read_json<rapidjson::kParseValidateEncodingFlag>(stream, builder);
+  if (is_refused_by_the_reader_alone(result.Code()) && is_utf8(text)) {
+    respelt = respell_json(text);
+    stream = rapidjson::MemoryStream(respelt.data(), respelt.size());
+    builder = Builder();
+    result = read_json<rapidjson::kParseNoFlags>(stream, builder);
+    text = respelt;
+  }
   if (result.Code() == rapidjson::kParseErrorTermination) {
     throw fail(result.Offset(), fmt::format("nested deeper than {}", kMaxDepth));
   }

@@ -52,9 +52,11 @@ struct DictEntry {
 // Adds or replaces `name`; a replaced entry keeps its place.
 void set_value(Dict& dict, const std::string& name, Value value);
 
-// JSON text to a value, as Python's json reads it: NaN, Infinity and integers beyond 64 bits
-// included. Nesting up to 512, numbers up to 1e308; of equal keys the last wins in the place of the
-// first. Throws kUsage with the byte offset of the fault.
+// JSON text to a value, as Python's json reads it: NaN, Infinity, floats that are infinite by their
+// size, integers beyond 64 bits and halves of surrogate pairs (as three bytes) included; but an
+// integer of more than 300 digits may become a text. Nesting up to 512; of equal keys the last wins
+// in the place of the first. Throws kUsage with the byte offset of the fault, or near it where the
+// text has such numbers or halves.
 Value parse_json(std::string_view text);
 
 // UTF-8 JSON, two blanks of indent, a final newline. NaN and infinities become null, bytes text,

@@ -34,8 +34,9 @@ std::string_view strip(std::string_view text) {
 
 // As pandas reads a column of numbers; nothing for what is none.
 std::optional<double> parse_seconds(std::string_view field) {
-  static constexpr std::array<std::string_view, 8> kMissing = {"",    "nan", "NaN",  "NA",
-                                                               "N/A", "n/a", "null", "NULL"};
+  static constexpr std::array<std::string_view, 19> kMissing = {
+      "",     "nan",  "NaN",  "NA",  "N/A",      "n/a",     "null",   "NULL",     "None",   "<NA>",
+      "-nan", "-NaN", "#N/A", "#NA", "#N/A N/A", "-1.#IND", "1.#IND", "-1.#QNAN", "1.#QNAN"};
   field = strip(field);
   if (std::find(kMissing.begin(), kMissing.end(), field) != kMissing.end()) {
     return kNan;

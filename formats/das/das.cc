@@ -38,12 +38,15 @@ struct Listing {
   std::vector<std::string> recordings;  // those with annotations, by name
   std::vector<std::string> unannotated;
   std::vector<std::string> unrecorded;  // annotations without a recording
+  bool has_folders = false;
 };
 
 Listing list_recordings(const Folder& folder) {
+  Listing listing;
   std::set<std::string> annotations;
   std::vector<std::string> recordings;
   for (const Folder::Entry& entry : folder.list("")) {
+    listing.has_folders |= entry.kind == Folder::Entry::Kind::kDirectory;
     if (entry.kind != Folder::Entry::Kind::kFile) {
       continue;
     }
@@ -53,7 +56,6 @@ Listing list_recordings(const Folder& folder) {
       recordings.push_back(entry.name);
     }
   }
-  Listing listing;
   std::set<std::string> used;
   for (const std::string& name : recordings) {
     const std::string annotated = annotations_of(name);
@@ -279,9 +281,16 @@ StorePtr open_folder(const std::string& path, OpenContext& context) {
   Folder folder(path, context.confine);
   const Listing listing = list_recordings(folder);
   if (listing.recordings.empty()) {
+    const std::string found =
+        !listing.unannotated.empty()
+            ? fmt::format("; {} has no annotations beside it", printable(listing.unannotated[0]))
+        : !listing.unrecorded.empty()
+            ? fmt::format("; {} has no recording beside it", printable(listing.unrecorded[0]))
+            : std::string();
     throw file_error(ErrorKind::kNotFound, path,
-                     "the directory holds no recording, expected NAME.wav or NAME.npz and "
-                     "NAME_annotations.csv");
+                     fmt::format("the directory holds no recording, expected NAME.wav or NAME.npz "
+                                 "and NAME_annotations.csv{}",
+                                 found));
   }
   warn_of(folder, listing.unannotated, "it has no annotations beside it", context);
   warn_of(folder, listing.unrecorded, "its recording is not there", context);
@@ -294,9 +303,19 @@ StorePtr open_folder(const std::string& path, OpenContext& context) {
 
 StorePtr open_file(const Location& location, OpenContext& context) {
   const std::string annotations = annotations_of(location.path);
+  SourcePtr annotations_file;
+  try {
+    annotations_file = FileSource::open(annotations, annotations);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNotFound) {
+      throw;
+    }
+    throw file_error(ErrorKind::kNotFound, location.path,
+                     fmt::format("the recording has no annotations beside it, expected {}",
+                                 printable(annotations)));
+  }
   std::vector<Session> sessions;
-  sessions.push_back(
-      open_session(location.source, FileSource::open(annotations, annotations), context));
+  sessions.push_back(open_session(location.source, std::move(annotations_file), context));
   return SetBuilder(std::move(sessions), context).build();
 }
 
@@ -305,7 +324,9 @@ bool recognises(const Location& location) {
     return location.named && is_recording_name(location.path);
   }
   try {
-    return !list_recordings(Folder(location.path, false)).recordings.empty();
+    const Listing listing = list_recordings(Folder(location.path, false));
+    // Of a folder without folders, which may be splits, open_store says what it lacks.
+    return !listing.recordings.empty() || (location.named && !listing.has_folders);
   } catch (const Error&) {
     return location.named;  // what is wrong open_store says
   }

@@ -13,16 +13,10 @@ namespace {
 // Rows are made this many bytes at a time.
 constexpr std::uint64_t kChunkNbytes = std::uint64_t{256} << 10;
 
-class LabelGrid : public ChunkGrid {
+class LabelGrid : public DecodedGrid {
  public:
   LabelGrid(GridLayout layout, std::vector<MarkedFrames> classes)
-      : ChunkGrid(std::move(layout), {}, "made from intervals"), classes_(std::move(classes)) {}
-
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
-  }
+      : DecodedGrid(std::move(layout), {}, "made from intervals"), classes_(std::move(classes)) {}
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
@@ -38,6 +32,8 @@ class LabelGrid : public ChunkGrid {
     }
     std::memcpy(out.data(), rows.data(), out.size());
   }
+
+  bool is_stored() const override { return false; }
 
  private:
   // Sets the class's element in the rows [first, first + count), `columns` apart.

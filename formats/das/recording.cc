@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -146,10 +147,21 @@ Recording open_wav(Recording recording, const OpenContext& context) {
   return recording;
 }
 
-const StoredNpy& require_member(const Store& archive, const ByteSource& file, const char* name) {
+// `left_out`: what was said of members that are no arrays.
+const StoredNpy& require_member(const Store& archive, const ByteSource& file, const char* name,
+                                const std::vector<std::string>& left_out) {
   for (const StoredArray& array : archive.root.arrays) {
     if (array.name == name) {
       return std::get<StoredNpy>(array.parts.front());
+    }
+  }
+  const std::string said = fmt::format("member {}.npy is left out: ", name);
+  for (const std::string& text : left_out) {
+    if (const std::size_t at = text.find(said); at != std::string::npos) {
+      std::string_view why = std::string_view(text).substr(at + said.size());
+      const std::string place = file.name() + ": ";
+      why.remove_prefix(why.starts_with(place) ? place.size() : 0);
+      throw file_error(ErrorKind::kUnsupported, file.name(), fmt::format("{}: {}", name, why));
     }
   }
   throw file_error(
@@ -182,20 +194,31 @@ double read_rate(const StoredNpy& npy, const ByteSource& file, const OpenContext
 
 Recording open_npz_recording(Recording recording, OpenContext& context) {
   OpenContext own = context;
-  own.warn = [](const std::string& /*text*/) {};  // members of other kinds are nobody's loss
+  std::vector<std::string> left_out;  // members of other kinds are nobody's loss
+  own.warn = [&](const std::string& text) { left_out.push_back(text); };
   const StorePtr archive = open_npz(recording.file, own);
-  const StoredNpy& data = require_member(*archive, *recording.file, "data");
+  const StoredNpy& data = require_member(*archive, *recording.file, "data", left_out);
+  const StoredNpy& rate = require_member(*archive, *recording.file, "samplerate", left_out);
   const Shape& shape = data.header.shape;
   if (shape.empty() || shape.size() > 2) {
     throw file_error(
         ErrorKind::kUnsupported, recording.file->name(),
         fmt::format("data is {}, expected [samples, channels] or [samples]", shape_text(shape)));
   }
+  const char kind = data.header.dtype.kind;
+  if (kind != 'i' && kind != 'u' && kind != 'f') {
+    throw file_error(
+        ErrorKind::kUnsupported, recording.file->name(),
+        fmt::format("data is {}, expected integers or floats", data.header.dtype.text()));
+  }
+  if (shape.size() == 2 && shape[1] == 0) {
+    throw file_error(ErrorKind::kUnsupported, recording.file->name(),
+                     fmt::format("data is {}, expected one channel or more", shape_text(shape)));
+  }
   recording.dtype = data.header.dtype;
   recording.frames = shape[0];
   recording.channels = shape.size() == 2 ? shape[1] : 1;
-  recording.rate_hz =
-      read_rate(require_member(*archive, *recording.file, "samplerate"), *recording.file, context);
+  recording.rate_hz = read_rate(rate, *recording.file, context);
   recording.guarded_by = data.guarded_by;
   recording.record = data.record;
   recording.offset = data.data_offset();

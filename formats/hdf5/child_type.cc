@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/bytes/npy_header.h"
+
 namespace npyfs {
 
 namespace {
@@ -85,22 +87,6 @@ bool is_ieee(hid_t type) {
            mantissa == layout.mantissa && mantissa_bits == layout.mantissa_bits &&
            H5Tget_ebias(type) == layout.bias && H5Tget_norm(type) == H5T_NORM_IMPLIED;
   });
-}
-
-// 'x' as Python prints it, or near enough: whoever reads this spells it anew.
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
 }
 
 // h5py marks dates as opaque: "NUMPY:<M8[s]".

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <utility>
 
 #include "formats/hdf5/read_grids.h"
@@ -20,10 +19,6 @@ class AbsentGrid : public ChunkGrid {
                   "never written") {}
 
   ChunkPlace locate(std::uint64_t /*chunk*/) const override { return {}; }
-  void decode(std::uint64_t /*chunk*/, std::span<std::byte> /*out*/,
-              DecodeContext& /*context*/) const override {
-    throw std::logic_error("an array that was never written was asked to decode");
-  }
 
  private:
   static Shape whole(Shape shape) {
@@ -34,12 +29,12 @@ class AbsentGrid : public ChunkGrid {
   }
 };
 
-class LibraryGrid : public ChunkGrid {
+class LibraryGrid : public DecodedGrid {
  public:
   LibraryGrid(const ArrayDescription& array, const ReadStorage& storage,
               std::shared_ptr<const Hdf5Process> process)
-      : ChunkGrid({array.dtype, array.shape, storage.block_shape, true}, array.fill_value,
-                  fmt::format("read by the HDF5 library")),
+      : DecodedGrid({array.dtype, array.shape, storage.block_shape, true}, array.fill_value,
+                    fmt::format("read by the HDF5 library")),
         path_(array.path),
         storage_(storage),
         process_(std::move(process)) {
@@ -50,12 +45,6 @@ class LibraryGrid : public ChunkGrid {
                                      printable(path_), chunk_nbytes(chunk), kMostDecodedNbytes));
       }
     }
-  }
-
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
   }
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,

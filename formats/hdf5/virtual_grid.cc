@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "formats/bytes/box.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/error.h"
 #include "formats/hdf5/read_grids.h"
@@ -48,51 +49,6 @@ std::uint64_t taken_before(const Steps& steps, std::uint64_t end) {
     return taken(steps);
   }
   return whole * steps.block + std::min(into % steps.stride, steps.block);
-}
-
-// Strides in bytes of a dense array in C order.
-Shape strides_of(const Shape& shape, std::uint64_t itemsize) {
-  Shape strides(shape.size(), itemsize);
-  for (std::size_t axis = shape.size(); axis-- > 1;) {
-    strides[axis - 1] = strides[axis] * shape[axis];
-  }
-  return strides;
-}
-
-// Copies a box between two dense arrays; both pointers are at its first element.
-void copy_box(std::byte* to, const Shape& to_strides, const std::byte* from,
-              const Shape& from_strides, const Shape& count, std::uint64_t itemsize,
-              std::size_t axis = 0) {
-  if (axis == count.size()) {
-    std::memcpy(to, from, itemsize);
-    return;
-  }
-  if (axis + 1 == count.size()) {
-    std::memcpy(to, from, count[axis] * itemsize);
-    return;
-  }
-  for (std::uint64_t i = 0; i < count[axis]; ++i) {
-    copy_box(to + i * to_strides[axis], to_strides, from + i * from_strides[axis], from_strides,
-             count, itemsize, axis + 1);
-  }
-}
-
-void fill(std::span<std::byte> out, std::span<const std::byte> element) {
-  for (std::size_t at = 0; at < out.size(); at += element.size()) {
-    std::memcpy(out.data() + at, element.data(), element.size());
-  }
-}
-
-// The same element all over a box.
-void fill_box(std::byte* to, const Shape& strides, const Shape& count,
-              std::span<const std::byte> element, std::size_t axis = 0) {
-  if (axis + 1 >= count.size()) {
-    fill({to, (count.empty() ? 1 : count.back()) * element.size()}, element);
-    return;
-  }
-  for (std::uint64_t i = 0; i < count[axis]; ++i) {
-    fill_box(to + i * strides[axis], strides, count, element, axis + 1);
-  }
 }
 
 // Ends what takes too long: of blocks that are decoded within each other the outermost one's time
@@ -182,7 +138,7 @@ class BoxReader {
     const ChunkPlace place = grid_.locate(chunk);
     switch (place.kind) {
       case ChunkPlace::Kind::kAbsent:
-        fill_box(to, out_strides, common, grid_.fill_value());
+        fill_strided({to, out_strides}, common, grid_.fill_value());
         break;
       case ChunkPlace::Kind::kMapped:
         read_mapped({*place.extent.source, strides, out_strides, common, itemsize},
@@ -192,7 +148,7 @@ class BoxReader {
         DecodeTime::require_left();
         const auto block = cache_.get(grid_, chunk);
         block->require_good({from, from + span_nbytes(common, strides, itemsize, 0)});
-        copy_box(to, out_strides, block->bytes.data() + from, strides, common, itemsize);
+        copy_strided({block->bytes.data() + from, strides}, {to, out_strides}, common, itemsize);
         break;
       }
       case ChunkPlace::Kind::kDamaged:
@@ -234,7 +190,9 @@ class BoxReader {
     if (span <= kMostBoxNbytes && span <= rows * (kFarNbytes + box.count.back() * box.itemsize)) {
       std::vector<std::byte> bytes(span);
       box.source.read_at(offset, bytes);
-      copy_box(to, box.out_strides, bytes.data(), box.strides, box.count, box.itemsize, axis);
+      Shape count = box.count;
+      std::fill_n(count.begin(), axis, 1);
+      copy_strided({bytes.data(), box.strides}, {to, box.out_strides}, count, box.itemsize);
       return;
     }
     for (std::uint64_t i = 0; i < box.count[axis]; ++i) {
@@ -246,11 +204,11 @@ class BoxReader {
   ChunkCache& cache_;
 };
 
-class VirtualGrid : public ChunkGrid {
+class VirtualGrid : public DecodedGrid {
  public:
   VirtualGrid(const ArrayDescription& array, std::vector<VirtualPart> parts, ChunkCache& cache)
-      : ChunkGrid({array.dtype, array.shape, block_shape(array), true}, array.fill_value,
-                  fmt::format("{} boxes of other arrays", parts.size())),
+      : DecodedGrid({array.dtype, array.shape, block_shape(array), true}, array.fill_value,
+                    fmt::format("{} boxes of other arrays", parts.size())),
         parts_(std::move(parts)),
         cache_(cache) {
     for (const VirtualPart& part : parts_) {
@@ -258,16 +216,10 @@ class VirtualGrid : public ChunkGrid {
     }
   }
 
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
-  }
-
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
     const DecodeTime time;
-    fill(out, fill_value());
+    fill_elements(out, fill_value());
     const Shape begin = chunk_begin(chunk);
     const Shape stored = stored_shape(chunk);
     for (std::size_t i = 0; i < parts_.size(); ++i) {

@@ -127,7 +127,8 @@ void read_sparse(Cursor& cursor, Object& object) {
   }
 }
 
-// Numbers with a size byte each. A few of them are looked at: that tells the kinds apart.
+// Numbers with a size byte each. A few of them are looked at, and the last: that tells the kinds
+// apart.
 void hop_elements(Cursor& cursor, std::uint64_t count, const char* what) {
   constexpr std::uint64_t kLooked = 8;
   for (std::uint64_t i = 0; i < std::min(count, kLooked); ++i) {
@@ -135,7 +136,9 @@ void hop_elements(Cursor& cursor, std::uint64_t count, const char* what) {
     cursor.hop(4, what);
   }
   if (count > kLooked) {
-    cursor.hop((count - kLooked) * 5, what);
+    cursor.hop((count - kLooked - 1) * 5, what);
+    cursor.expect(4, what);
+    cursor.hop(4, what);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "formats/bytes/inflate.h"
 #include "formats/bytes/part_source.h"
 #include "formats/bytes/zip.h"
+#include "formats/zip_members.h"
 
 namespace npyfs {
 
@@ -20,50 +21,20 @@ namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 
-// The members that are read where they lie, as records with the checksums of the archive.
-class MemberTable : public RecordTable {
- public:
-  explicit MemberTable(SourcePtr source) : source_(std::move(source)) {}
-
-  std::uint64_t add(std::uint64_t data_offset, const ZipMember& member) {
-    Checksum& checksum = checksums_.emplace_back();
-    checksum.kind = Checksum::Kind::kCrc32;
-    checksum.payload = {source_.get(), data_offset, member.nbytes};
-    checksum.stored = {source_.get(), member.crc_offset, sizeof member.crc32};
-    return checksums_.size() - 1;
-  }
-
-  std::uint64_t size() const override { return checksums_.size(); }
-  const std::vector<Field>& fields() const override { return fields_; }
-  const std::vector<StoredUnit>& stored() const override { return stored_; }
-  std::vector<SourcePtr> sources() const override { return {source_}; }
-  std::optional<Checksum> checksum(std::uint64_t record) const override {
-    return checksums_[record];
-  }
-
- private:
-  SourcePtr source_;
-  std::vector<Checksum> checksums_;
-  std::vector<Field> fields_;
-  std::vector<StoredUnit> stored_;
-};
-
 // A deflated member of usual size: decoded at once, when it is first asked for.
 class WholeMember : public ChunkSource {
  public:
-  WholeMember(SourcePtr archive, std::shared_ptr<const ZipDirectory> directory,
-              const ZipMember& member)
-      : archive_(std::move(archive)), directory_(std::move(directory)), member_(member) {}
+  WholeMember(std::shared_ptr<const ZipMembers> members, const ZipMember& member)
+      : members_(std::move(members)), member_(member) {}
 
   std::uint64_t chunk_nbytes(std::uint64_t /*chunk*/) const override { return member_.nbytes; }
   void decode(std::uint64_t /*chunk*/, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
-    read_zip_member(*archive_, member_, out);
+    read_zip_member(*members_->archive(), member_, out);
   }
 
  private:
-  SourcePtr archive_;
-  std::shared_ptr<const ZipDirectory> directory_;  // has the member's name
+  std::shared_ptr<const ZipMembers> members_;  // has the member's name
   ZipMember member_;
 };
 
@@ -133,21 +104,19 @@ struct Folder {
 class NpzReader {
  public:
   NpzReader(const SourcePtr& source, OpenContext& context)
-      : source_(source),
-        context_(context),
-        directory_(std::make_shared<const ZipDirectory>(*source)),
-        guards_(std::make_shared<MemberTable>(source)) {}
+      : source_(source), context_(context), members_(std::make_shared<const ZipMembers>(source)) {}
 
   StorePtr read() {
-    for (std::uint64_t i = 0; i < directory_->size(); ++i) {
-      const ZipMember member = (*directory_)[i];
+    const ZipDirectory& directory = members_->directory();
+    for (std::uint64_t i = 0; i < directory.size(); ++i) {
+      const ZipMember member = directory[i];
       if (member.name.ends_with('/')) {
         continue;
       }
-      if (directory_->replaced(i)) {
+      if (directory.replaced(i)) {
         warn_of(member, "a later member has its name");
       } else {
-        read_member(member);
+        read_member(i, member);
       }
     }
     auto store = std::make_shared<Store>();
@@ -167,7 +136,7 @@ class NpzReader {
                               printable(name), name.size() < member.name.size() ? "..." : "", why));
   }
 
-  void read_member(const ZipMember& member) {
+  void read_member(std::uint64_t number, const ZipMember& member) {
     const auto path = split_path(member.name);
     if (!path) {
       warn_of(member, "its path is absolute or has an empty, '.' or '..' part");
@@ -185,7 +154,7 @@ class NpzReader {
       StoredArray array;
       array.name = path->back().substr(0, path->back().size() - kSuffix.size());
       array.sources = {source_};
-      array.parts.emplace_back(open_member(member));
+      array.parts.emplace_back(open_member(number, member));
       folder_for(*path).arrays.push_back(std::move(array));
     } catch (const Error& error) {
       const bool damaged = error.kind() == ErrorKind::kCorrupt;
@@ -204,7 +173,7 @@ class NpzReader {
     return *folder;
   }
 
-  StoredNpy open_member(const ZipMember& member) {
+  StoredNpy open_member(std::uint64_t number, const ZipMember& member) {
     if (!member.readable()) {
       throw Error(ErrorKind::kUnsupported,
                   member.encrypted ? "it is encrypted"
@@ -216,8 +185,8 @@ class NpzReader {
     const std::uint64_t offset = zip_data_offset(*source_, member);
     if (member.method == ZipMember::kStored) {
       StoredNpy npy = read_stored_npy(source_, offset, member.nbytes);
-      npy.guarded_by = guards_;
-      npy.record = guards_->add(offset, member);
+      npy.guarded_by = members_;
+      npy.record = number;
       return npy;
     }
     return open_deflated_member(member, offset);
@@ -230,9 +199,9 @@ class NpzReader {
     npy.storage = "deflated";
     auto part = std::make_shared<PartSource>(source_, name, offset, member.stored_nbytes);
     if (member.nbytes <= kMostWholeNbytes) {
-      npy.source = std::make_shared<CachedSource>(
-          std::move(part), member.nbytes, member.nbytes,
-          std::make_unique<WholeMember>(source_, directory_, member), *context_.cache);
+      npy.source = std::make_shared<CachedSource>(std::move(part), member.nbytes, member.nbytes,
+                                                  std::make_unique<WholeMember>(members_, member),
+                                                  *context_.cache);
     } else {
       npy.source = open_deflated(std::move(part), member.nbytes, member.crc32, *context_.cache, {});
     }
@@ -241,8 +210,7 @@ class NpzReader {
 
   SourcePtr source_;
   OpenContext& context_;
-  std::shared_ptr<const ZipDirectory> directory_;
-  std::shared_ptr<MemberTable> guards_;
+  std::shared_ptr<const ZipMembers> members_;
   Folder root_;
 };
 

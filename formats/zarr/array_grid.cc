@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "formats/bytes/box.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/error.h"
-#include "formats/zarr/box.h"
+#include "formats/zarr/plain_members.h"
 
 namespace npyfs {
 
@@ -26,37 +28,48 @@ Shape grid_of(const Shape& shape, const Shape& chunk_shape) {
   return grid;
 }
 
-std::string storage_of(const ArrayParts& parts) {
-  const Pipeline& pipeline = parts.pipeline;
-  if (pipeline.is_plain()) {
-    return "mapped";
-  }
-  const std::string codecs = pipeline.chain.text();
-  return fmt::format("{} chunks of {}{}", codecs.empty() ? "plain" : codecs,
-                     fmt::join(pipeline.chunk_shape, "x"), pipeline.shard ? " in shards" : "");
+// 2^64-1 where it does not fit.
+std::uint64_t chunk_nbytes_of(const ArrayParts& parts) {
+  const auto count = element_count(parts.pipeline.chunk_shape);
+  const auto nbytes = count ? checked_mul(*count, parts.dtype.itemsize) : std::nullopt;
+  return nbytes.value_or(UINT64_MAX);
+}
+
+std::shared_ptr<const ArrayValues> make_values(const ArrayParts& parts) {
+  ArrayValues::Parts values;
+  values.store = parts.store;
+  values.prefix = parts.prefix;
+  values.keys = parts.keys;
+  values.grid_shape = grid_of(parts.shape, parts.stored_shape);
+  values.metadata = parts.metadata;
+  values.chunk_nbytes = parts.pipeline.is_plain() ? chunk_nbytes_of(parts) : 0;
+  values.fill = parts.fill;
+  values.note_chunks(*parts.notes_left);
+  return std::make_shared<const ArrayValues>(std::move(values));
+}
+
+std::string shape_of_chunks(const ArrayParts& parts) {
+  return fmt::format("chunks of {}", fmt::join(parts.pipeline.chunk_shape, "x"));
+}
+
+std::string coded_storage(const ArrayParts& parts) {
+  const std::string codecs = parts.pipeline.chain.text();
+  return fmt::format("{} {}", codecs.empty() ? "plain" : codecs, shape_of_chunks(parts));
 }
 
 // What every kind of grid has: the stored chunks and how one is decoded.
-class ZarrGrid : public ChunkGrid {
+class ZarrGrid : public DecodedGrid {
  public:
   const std::shared_ptr<const ArrayValues>& shared_values() const { return values_; }
 
  protected:
-  ZarrGrid(ArrayParts parts, bool clipped)
-      : ChunkGrid({parts.dtype, parts.shape, parts.pipeline.chunk_shape, clipped}, parts.fill,
-                  storage_of(parts)),
+  ZarrGrid(ArrayParts parts, std::shared_ptr<const ArrayValues> values, bool clipped,
+           std::string storage)
+      : DecodedGrid({parts.dtype, parts.shape, parts.pipeline.chunk_shape, clipped},
+                    std::move(parts.fill), std::move(storage)),
         pipeline_(std::move(parts.pipeline)),
-        whole_nbytes_(*element_count(pipeline_.chunk_shape) * parts.dtype.itemsize) {
-    ArrayValues::Parts values;
-    values.store = std::move(parts.store);
-    values.prefix = std::move(parts.prefix);
-    values.keys = parts.keys;
-    values.grid_shape = grid_of(parts.shape, parts.stored_shape);
-    values.metadata = std::move(parts.metadata);
-    values.chunk_nbytes = pipeline_.is_plain() ? whole_nbytes_ : 0;
-    values.fill = std::move(parts.fill);
-    values_ = std::make_shared<const ArrayValues>(std::move(values));
-  }
+        whole_nbytes_(*element_count(pipeline_.chunk_shape) * parts.dtype.itemsize),
+        values_(std::move(values)) {}
 
   // Decodes `stored` into `out`, which lacks what hangs over the array's end.
   void decode_stored(std::uint64_t chunk, std::span<const std::byte> stored,
@@ -86,75 +99,46 @@ class ZarrGrid : public ChunkGrid {
 // Chunks whose bytes are the elements.
 class PlainGrid : public ZarrGrid {
  public:
-  explicit PlainGrid(ArrayParts parts) : ZarrGrid(std::move(parts), false) {
+  PlainGrid(ArrayParts parts, std::shared_ptr<const ArrayValues> values,
+            std::optional<PlainMembers> members, std::string storage)
+      : ZarrGrid(std::move(parts), std::move(values), false, std::move(storage)),
+        members_(std::move(members)) {
     const auto total = checked_mul(chunk_count(), whole_nbytes());
     if (!total || *total > INT64_MAX) {
       throw Error(ErrorKind::kTooLarge, "the chunks of the array exceed 2^63 bytes");
     }
-    map_members();
   }
 
   ChunkPlace locate(std::uint64_t chunk) const override {
+    if (members_) {
+      return members_->locate(chunk);
+    }
     ChunkPlace place;
-    if (!all_mapped_) {
-      place.kind = ChunkPlace::Kind::kMapped;
-      place.extent = {&values(), chunk * whole_nbytes(), whole_nbytes()};
-      return place;
-    }
-    const auto found = std::lower_bound(
-        mapped_.begin(), mapped_.end(), chunk,
-        [](const Member& member, std::uint64_t number) { return member.chunk < number; });
-    if (found != mapped_.end() && found->chunk == chunk) {
-      place.kind = ChunkPlace::Kind::kMapped;
-      place.extent = found->mapped.extent;
-      place.guard = found->mapped.guard;
-    }
+    place.kind = ChunkPlace::Kind::kMapped;
+    place.extent = {&values(), chunk * whole_nbytes(), whole_nbytes()};
     return place;
   }
 
-  void decode(std::uint64_t /*chunk*/, std::span<std::byte> /*out*/,
+  // Of a deflated member.
+  void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
-    throw std::logic_error("a plain chunk was to be decoded");
+    const auto value = values().open_chunk(chunk);
+    if (!value || value->nbytes() != out.size()) {
+      throw values().size_error(chunk, value ? value->nbytes() : 0);
+    }
+    value->read(0, out);
   }
 
  private:
-  struct Member {
-    std::uint64_t chunk;
-    KeyStore::Mapped mapped;
-  };
-
-  // In an archive whose members are stored as they are, chunks are mapped where they lie.
-  void map_members() {
-    const auto chunks = values().chunks();
-    if (!chunks) {
-      return;
-    }
-    for (const std::uint64_t chunk : *chunks) {
-      const auto mapped = values().store().map(values().key(chunk));
-      if (!mapped || mapped->extent.nbytes != whole_nbytes()) {
-        return;  // read by key, which finds out what is wrong with it
-      }
-      mapped_.push_back({chunk, *mapped});
-    }
-    all_mapped_ = true;
-  }
-
-  std::vector<Member> mapped_;  // by number
-  bool all_mapped_ = false;     // those not in it were never written
+  std::optional<PlainMembers> members_;  // nothing: chunks are files
 };
 
 // Chunks that codecs made.
 class CodedGrid : public ZarrGrid {
  public:
-  explicit CodedGrid(ArrayParts parts)
-      : ZarrGrid(std::move(parts), true),
+  CodedGrid(ArrayParts parts, std::shared_ptr<const ArrayValues> values, std::string storage)
+      : ZarrGrid(std::move(parts), std::move(values), true, std::move(storage)),
         most_stored_nbytes_(pipeline().chain.most_stored_nbytes(whole_nbytes())) {}
-
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
-  }
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
@@ -203,10 +187,11 @@ class ShardIndices : public ChunkSource {
 // Inner chunks of shards, each read by itself.
 class ShardedGrid : public ZarrGrid {
  public:
-  ShardedGrid(ArrayParts parts, ChunkCache& cache)
-      : ZarrGrid(std::move(parts), true),
+  ShardedGrid(ArrayParts parts, std::shared_ptr<const ArrayValues> values, std::string storage,
+              ChunkCache& cache)
+      : ZarrGrid(std::move(parts), std::move(values), true, std::move(storage)),
         cache_(cache),
-        indices_(*pipeline().shard, values()),
+        indices_(*pipeline().shard, ZarrGrid::values()),
         most_stored_nbytes_(pipeline().chain.most_stored_nbytes(whole_nbytes())) {
     const ShardLayout& layout = *pipeline().shard;
     per_shard_.resize(shape().size());
@@ -218,28 +203,24 @@ class ShardedGrid : public ZarrGrid {
     }
   }
 
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
-  }
-
   void decode(std::uint64_t chunk, std::span<std::byte> out,
-              DecodeContext& /*context*/) const override {
-    const auto [shard, inner] = place_of(chunk);
+              DecodeContext& context) const override {
+    const Place at = place_of(chunk);
+    const std::uint64_t shard = at.shard;
     const auto value = values().open_chunk(shard);
     if (!value) {
       fill_elements(out, fill_value());
       return;
     }
+    value->require_intact(context);
     const ShardLayout& layout = *pipeline().shard;
     if (layout.index_nbytes() > kSmallIndexNbytes) {
       values().name_damage(shard, [&] { index_offset(layout, value->nbytes()); });
     }
     const auto index = cache_.get(indices_, shard);
-    index->require_good({inner * 16, inner * 16 + 16});
+    index->require_good({at.inner * 16, at.inner * 16 + 16});
     std::optional<InnerPlace> place;
-    values().name_damage(shard, [&] { place = find(index->bytes, inner, value->nbytes()); });
+    values().name_damage(shard, [&] { place = find(index->bytes, at.inner, value->nbytes()); });
     if (!place) {
       fill_elements(out, fill_value());
       return;
@@ -289,26 +270,44 @@ class ShardedGrid : public ZarrGrid {
   Shape shard_grid_;  // shards of the array
 };
 
-}  // namespace
-
-namespace {
+// "in shards", with what it costs where they are deflated; the first stands for all.
+std::string shards_text(const ArrayValues& values) {
+  const auto shards = values.chunks();
+  if (shards && !shards->empty()) {
+    try {
+      const auto member = values.store().find_member(values.key(shards->front()));
+      if (member && member->deflated) {
+        return fmt::format("in deflated shards, a read inflates a whole one ({} bytes)",
+                           member->nbytes);
+      }
+    } catch (const Error&) {
+      // Who reads it says what is wrong.
+    }
+  }
+  return "in shards";
+}
 
 std::shared_ptr<const ZarrGrid> make_grid(ArrayParts parts, ChunkCache& cache) {
+  auto values = make_values(parts);
   if (parts.pipeline.is_plain()) {
-    return std::make_shared<PlainGrid>(std::move(parts));
+    auto members = PlainMembers::find(*values);
+    std::string storage = members ? members->storage(shape_of_chunks(parts)) : "mapped";
+    return std::make_shared<PlainGrid>(std::move(parts), std::move(values), std::move(members),
+                                       std::move(storage));
   }
-  const Shape& shape = parts.pipeline.chunk_shape;
-  const auto count = element_count(shape);
-  const auto nbytes = count ? checked_mul(*count, parts.dtype.itemsize) : std::nullopt;
-  if (!nbytes || *nbytes > kMostDecodedNbytes) {
+  if (const std::uint64_t nbytes = chunk_nbytes_of(parts); nbytes > kMostDecodedNbytes) {
     throw Error(ErrorKind::kTooLarge,
                 fmt::format("a chunk of {} {} is larger than the {} bytes that npyfs decodes",
-                            parts.dtype.text(), shape_text(shape), kMostDecodedNbytes));
+                            parts.dtype.text(), shape_text(parts.pipeline.chunk_shape),
+                            kMostDecodedNbytes));
   }
+  std::string storage = coded_storage(parts);
   if (parts.pipeline.shard) {
-    return std::make_shared<ShardedGrid>(std::move(parts), cache);
+    storage += " " + shards_text(*values);
+    return std::make_shared<ShardedGrid>(std::move(parts), std::move(values), std::move(storage),
+                                         cache);
   }
-  return std::make_shared<CodedGrid>(std::move(parts));
+  return std::make_shared<CodedGrid>(std::move(parts), std::move(values), std::move(storage));
 }
 
 }  // namespace

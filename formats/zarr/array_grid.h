@@ -24,6 +24,8 @@ struct ArrayParts {
   std::string prefix;
   ChunkKeys keys;
   SourcePtr metadata;
+  // How many more chunks of the store what they are may be noted of; fewer afterwards.
+  std::uint64_t* notes_left = nullptr;
 };
 
 struct ArrayGrid {

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "formats/bytes/box.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/error.h"
-#include "formats/zarr/box.h"
 
 namespace npyfs {
 
@@ -20,16 +20,39 @@ std::uint64_t total_nbytes(const ArrayValues::Parts& parts) {
   return nbytes.value_or(0);
 }
 
+std::int64_t newest_of(const ArrayValues::Parts& parts) {
+  std::int64_t newest = parts.metadata->mtime_ns();
+  for (const FileIdentity& chunk : parts.noted) {
+    newest = std::max(newest, chunk.mtime_ns);
+  }
+  return newest;
+}
+
 }  // namespace
 
 ArrayValues::ArrayValues(Parts parts)
-    : ByteSource(parts.store->name_of(parts.prefix), total_nbytes(parts),
-                 parts.metadata->mtime_ns()),
+    : ByteSource(parts.store->name_of(parts.prefix), total_nbytes(parts), newest_of(parts)),
       parts_(std::move(parts)) {}
 
-std::string ArrayValues::key(std::uint64_t chunk) const {
-  const std::string key = parts_.keys.key(chunk, parts_.grid_shape);
-  return parts_.prefix.empty() ? key : parts_.prefix + "/" + key;
+std::string ArrayValues::Parts::key(std::uint64_t chunk) const {
+  const std::string key = keys.key(chunk, grid_shape);
+  return prefix.empty() ? key : prefix + "/" + key;
+}
+
+void ArrayValues::Parts::note_chunks(std::uint64_t& left) {
+  const auto count = element_count(grid_shape);
+  if (!count || *count > left) {
+    return;
+  }
+  for (std::uint64_t chunk = 0; chunk < *count; ++chunk) {
+    const auto identity = store->identify(key(chunk));
+    if (!identity) {
+      noted.clear();
+      return;
+    }
+    noted.push_back(*identity);
+  }
+  left -= *count;
 }
 
 std::optional<std::vector<std::uint64_t>> ArrayValues::chunks() const {
@@ -62,12 +85,18 @@ void ArrayValues::Value::read(std::uint64_t offset, std::span<std::byte> out) co
   values_.noting_change([&] { stored_->read(offset, out); });
 }
 
+void ArrayValues::Value::require_intact(DecodeContext& context) const {
+  if (const Guard guard = stored_->guard(); guard.table != nullptr) {
+    context.require_intact(*guard.table, guard.first);
+  }
+}
+
 std::optional<ArrayValues::Value> ArrayValues::open_chunk(std::uint64_t chunk) const {
   note_read();
-  const std::string name = key(chunk);
+  const FileIdentity* noted = chunk < parts_.noted.size() ? &parts_.noted[chunk] : nullptr;
   std::unique_ptr<StoredValue> stored;
   try {
-    stored = parts_.store->open(name);
+    noting_change([&] { stored = parts_.store->open(key(chunk), noted); });
   } catch (const Error& error) {
     // A folder, a device: it stands where the chunk should.
     if (error.kind() == ErrorKind::kUnsupported) {
@@ -76,7 +105,6 @@ std::optional<ArrayValues::Value> ArrayValues::open_chunk(std::uint64_t chunk) c
     throw;
   }
   if (stored == nullptr) {
-    noting_change([&] { parts_.store->require_complete(name); });
     return std::nullopt;
   }
   return Value(std::move(stored), *this);
@@ -97,6 +125,13 @@ std::optional<Buffer> ArrayValues::read_chunk(std::uint64_t chunk,
   Buffer bytes(value->nbytes());
   value->read(0, bytes.bytes());
   return bytes;
+}
+
+Error ArrayValues::size_error(std::uint64_t chunk, std::uint64_t nbytes) const {
+  return file_error(ErrorKind::kCorrupt, name_of(chunk),
+                    fmt::format("the chunk has {} bytes, expected {}; it is damaged or the "
+                                "metadata is of another array",
+                                nbytes, parts_.chunk_nbytes));
 }
 
 void ArrayValues::name_damage(std::uint64_t chunk, const std::function<void()>& decode) const {
@@ -144,10 +179,7 @@ void ArrayValues::read_plain(std::uint64_t chunk, std::uint64_t within,
     return;
   }
   if (value->nbytes() != parts_.chunk_nbytes) {
-    throw file_error(ErrorKind::kCorrupt, name_of(chunk),
-                     fmt::format("the chunk has {} bytes, expected {}; it is damaged or the "
-                                 "metadata is of another array",
-                                 value->nbytes(), parts_.chunk_nbytes));
+    throw size_error(chunk, value->nbytes());
   }
   value->read(within, out);
 }

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "formats/bytes/byte_source.h"
+#include "formats/bytes/chunk_source.h"
 #include "formats/bytes/codecs/codec_chain.h"
+#include "formats/bytes/error.h"
 #include "formats/zarr/chunk_keys.h"
 #include "formats/zarr/key_store.h"
 
@@ -22,7 +24,8 @@ namespace npyfs {
 
 // As a source of bytes it is the chunks one behind the other, each of `chunk_nbytes` bytes, whether
 // they were ever written or not: what an array of plain chunks maps to. Which of them there are is
-// not known before they are read. Its identity is that of the array's metadata.
+// not known before they are read. Its identity is that of the array's metadata, and of the chunks
+// that have been read.
 class ArrayValues : public ByteSource {
  public:
   struct Parts {
@@ -33,12 +36,21 @@ class ArrayValues : public ByteSource {
     SourcePtr metadata;
     std::uint64_t chunk_nbytes = 0;  // 0: chunks are not plain
     std::vector<std::byte> fill;     // one element
+    // Of each chunk what it was when the array was opened; empty where that was not noted.
+    std::vector<FileIdentity> noted;
+
+    std::string key(std::uint64_t chunk) const;
+    // Fills `noted`, where values have files of their own and there are at most `left` chunks,
+    // which become fewer.
+    void note_chunks(std::uint64_t& left);
   };
   explicit ArrayValues(Parts parts);
 
-  std::string key(std::uint64_t chunk) const;
+  std::string key(std::uint64_t chunk) const { return parts_.key(chunk); }
   std::string name_of(std::uint64_t chunk) const { return parts_.store->name_of(key(chunk)); }
   const KeyStore& store() const { return *parts_.store; }
+  // Of a plain chunk.
+  std::uint64_t chunk_nbytes() const { return parts_.chunk_nbytes; }
 
   // The numbers of the chunks that there are; nothing where it would take listing directories.
   std::optional<std::vector<std::uint64_t>> chunks() const;
@@ -51,6 +63,9 @@ class ArrayValues : public ByteSource {
     std::uint64_t nbytes() const { return stored_->nbytes(); }
     // As StoredValue::read.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
+    // Throws kCorrupt where the store has a checksum of it that does not match: to be asked before
+    // parts are read.
+    void require_intact(DecodeContext& context) const;
 
    private:
     std::unique_ptr<StoredValue> stored_;
@@ -61,6 +76,8 @@ class ArrayValues : public ByteSource {
   std::optional<Value> open_chunk(std::uint64_t chunk) const;
   // All of it, at most `most_nbytes`.
   std::optional<Buffer> read_chunk(std::uint64_t chunk, std::uint64_t most_nbytes) const;
+  // That a plain chunk has `nbytes` bytes.
+  Error size_error(std::uint64_t chunk, std::uint64_t nbytes) const;
   // Runs `decode`; what it throws as kCorrupt without a file's name gets that of the chunk.
   void name_damage(std::uint64_t chunk, const std::function<void()>& decode) const;
 

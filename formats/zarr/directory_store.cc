@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A store may have more files than there is memory to remember: none is looked at before it is
-// read. So that old and new bytes never mix, a file that was written, replaced or moved here after
-// the store was opened counts as changed: the kernel notes that moment (ctime), and nobody else can
-// set it.
+// A file of which nothing was noted, since a store may have more of them than there is memory to
+// remember, counts as changed where it was written, replaced or moved here after the store was
+// opened: the kernel notes that moment (ctime), and nobody else can set it.
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -20,10 +19,6 @@
 namespace npyfs {
 
 namespace {
-
-std::int64_t to_ns(const timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 std::int64_t now_ns(clockid_t clock) {
   timespec now{};
@@ -49,16 +44,18 @@ Error changed_error(const std::string& name) {
 
 class FileValue : public StoredValue {
  public:
-  FileValue(RegularFile file, std::string name, std::int64_t opened_at_ns)
-      : file_(std::move(file)), name_(std::move(name)), opened_at_ns_(opened_at_ns) {}
+  // Throws kChanged.
+  FileValue(RegularFile file, std::string name, const FileIdentity* noted,
+            std::int64_t opened_at_ns)
+      : file_(std::move(file)), name_(std::move(name)), noted_(noted), opened_at_ns_(opened_at_ns) {
+    require_unchanged();
+  }
 
   std::uint64_t nbytes() const override { return file_.nbytes(); }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     const std::size_t n = file_.read(offset, out);
-    if (file_.changed_at_ns() > opened_at_ns_) {
-      throw changed_error(name_);
-    }
+    require_unchanged();
     if (n < out.size()) {
       throw corrupt_at(
           name_, offset,
@@ -67,8 +64,15 @@ class FileValue : public StoredValue {
   }
 
  private:
+  void require_unchanged() const {
+    if (noted_ != nullptr ? file_.identity() != *noted_ : file_.changed_at_ns() > opened_at_ns_) {
+      throw changed_error(name_);
+    }
+  }
+
   RegularFile file_;
   std::string name_;
+  const FileIdentity* noted_;
   std::int64_t opened_at_ns_;
 };
 
@@ -82,16 +86,24 @@ class DirectoryStore : public KeyStore {
 
   std::string name_of(const std::string& key) const override { return folder_.path_of(key); }
 
-  std::unique_ptr<StoredValue> open(const std::string& key) const override {
+  std::unique_ptr<StoredValue> open(const std::string& key,
+                                    const FileIdentity* noted) const override {
     if (confined_) {
       folder_.require_allowed(key);
     }
     std::string name = name_of(key);
     auto file = RegularFile::open(root_ + "/" + key, name);
     if (!file) {
+      if (noted != nullptr ? noted->exists() : may_have_gone(key)) {
+        throw changed_error(name);
+      }
       return nullptr;
     }
-    return std::make_unique<FileValue>(*std::move(file), std::move(name), opened_at_ns_);
+    return std::make_unique<FileValue>(*std::move(file), std::move(name), noted, opened_at_ns_);
+  }
+
+  std::optional<FileIdentity> identify(const std::string& key) const override {
+    return FileIdentity::of(root_ + "/" + key);
   }
 
   SourcePtr open_source(const std::string& key) const override {
@@ -122,25 +134,23 @@ class DirectoryStore : public KeyStore {
     return ::stat((root_ + "/" + prefix).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
   }
 
-  void require_complete(const std::string& key) const override {
-    // The nearest directory that is there notes when something in it last came or went.
+ private:
+  // Whether a key that is not there may have been when the store was opened: the nearest directory
+  // that is there notes when something in it last came or went.
+  bool may_have_gone(const std::string& key) const {
     for (std::size_t slash = key.find_last_of('/');; slash = key.find_last_of('/', slash - 1)) {
       const std::string folder =
           slash == std::string::npos ? root_ : root_ + "/" + key.substr(0, slash);
       struct stat status {};
       if (::stat(folder.c_str(), &status) == 0) {
-        if (to_ns(status.st_mtim) > opened_at_ns_) {
-          throw changed_error(name_of(key));
-        }
-        return;
+        return to_ns(status.st_mtim) > opened_at_ns_;
       }
       if (slash == std::string::npos || slash == 0 || (errno != ENOENT && errno != ENOTDIR)) {
-        throw changed_error(name_of(key));
+        return true;
       }
     }
   }
 
- private:
   // The daemon changes its working directory.
   static std::string absolute_root(const std::string& path) {
     char* const resolved = ::realpath(path.c_str(), nullptr);

@@ -24,22 +24,6 @@ Error refuse(std::string_view what, const Value& value) {
           fmt::format("{} is {}, expected a type that numpy has", what, brief_json(value))};
 }
 
-// `text` as a Python literal.
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
-}
-
 // A structured type as numpy spells it, with its size. Throws Error where it is none.
 DType from_descr(const std::string& descr) {
   const std::string header = print_npy_header({descr, 0, 'V'}, {}, false);

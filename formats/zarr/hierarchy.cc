@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,8 +25,12 @@ namespace {
 
 // Deeper than any store nests.
 constexpr int kMostDepth = 64;
+// Of folders that links lead to once more.
+constexpr std::uint64_t kMostListedAgain = 1000;
 // Consolidated metadata of a large store has some thousand bytes for each array.
 constexpr std::uint64_t kMostDocumentNbytes = std::uint64_t{256} << 20;
+// Chunks that are looked at when the store is opened: about 2 microseconds and 32 bytes each.
+constexpr std::uint64_t kMostNotes = std::uint64_t{1} << 16;
 
 constexpr const char* kArrayV2 = ".zarray";
 constexpr const char* kGroupV2 = ".zgroup";
@@ -204,14 +210,46 @@ class HierarchyReader {
       node.found = is_group || !node.group.arrays.empty() || !node.group.groups.empty() ||
                    (depth == 0 && !node.group.attributes.empty());
     } catch (const Error& error) {
-      const bool is_fault = error.kind() == ErrorKind::kCorrupt ||
-                            error.kind() == ErrorKind::kUnsupported ||
-                            error.kind() == ErrorKind::kTooLarge;
-      if (prefix.empty() || !is_fault) {
+      if (prefix.empty() || !is_of_one_node(error)) {
         throw;
       }
       warn(error, fmt::format("{} is left out", printable(prefix)));
     }
+  }
+
+  // Whether the rest of the store can be shown without what has failed so.
+  static bool is_of_one_node(const Error& error) {
+    switch (error.kind()) {
+      case ErrorKind::kCorrupt:
+      case ErrorKind::kUnsupported:
+      case ErrorKind::kTooLarge:
+      case ErrorKind::kNotFound:
+        return true;
+      case ErrorKind::kIo: {  // forbidden, a link to itself; but not where this process lacks what
+                              // it needs
+        const int code = error.to_errno();
+        return code != EMFILE && code != ENFILE && code != ENOMEM;
+      }
+      default:
+        return false;
+    }
+  }
+
+  // Whether the folder may be listed. Links may lead to one folder many times, in more ways than
+  // anybody can follow.
+  bool may_list(const std::string& prefix) {
+    const auto folder = keys_->identify(prefix);
+    if (!folder || listed_.emplace(folder->device, folder->inode).second ||
+        ++listed_again_ < kMostListedAgain) {
+      return true;
+    }
+    if (listed_again_ == kMostListedAgain) {
+      context_.warn(
+          fmt::format("{}: links lead to folders of the store that were shown before, {} "
+                      "times so far; what further ones lead to is left out",
+                      printable(keys_->name_of(prefix)), listed_again_));
+    }
+    return false;
   }
 
   void read_v3(const std::string& prefix, const std::string& name, int depth,
@@ -247,6 +285,9 @@ class HierarchyReader {
     if (depth == kMostDepth) {
       throw file_error(ErrorKind::kUnsupported, keys_->name_of(prefix),
                        fmt::format("groups are nested deeper than {}", kMostDepth));
+    }
+    if (!may_list(prefix)) {
+      return;
     }
     for (const std::string& child : documents_.children(prefix)) {
       Node inner;
@@ -321,6 +362,7 @@ class HierarchyReader {
       parts.prefix = prefix;
       parts.keys = metadata.keys;
       parts.metadata = source;
+      parts.notes_left = &notes_left_;
       return make_array_grid(std::move(parts), *context_.cache);
     };
     switch (metadata.type.objects) {
@@ -348,6 +390,9 @@ class HierarchyReader {
   std::shared_ptr<const KeyStore> keys_;
   OpenContext& context_;
   Documents documents_;
+  std::uint64_t notes_left_ = kMostNotes;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> listed_;  // folders: device and inode
+  std::uint64_t listed_again_ = 0;
   std::shared_ptr<Store> store_ = std::make_shared<Store>();
 };
 

@@ -8,11 +8,11 @@
 #include <cstring>
 #include <numeric>
 
+#include "formats/bytes/box.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/endian.h"
 #include "formats/bytes/error.h"
 #include "formats/bytes/utf8.h"
-#include "formats/zarr/box.h"
 
 namespace npyfs {
 
@@ -169,19 +169,13 @@ void decode_band(const ChunkGrid& grid, const Band& band, std::span<std::byte> c
 }
 
 // The values of one band, one behind the other. Its cells are a length and room for the longest.
-class BandValues : public ChunkGrid {
+class BandValues : public DecodedGrid {
  public:
   BandValues(const DType& dtype, std::uint64_t count, std::shared_ptr<const ChunkGrid> cells,
              Band band)
-      : ChunkGrid({dtype, {count}, {count}, true}, {}, cells->storage()),
+      : DecodedGrid({dtype, {count}, {count}, true}, {}, cells->storage()),
         cells_(std::move(cells)),
         band_(std::move(band)) {}
-
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
-  }
 
   void decode(std::uint64_t /*chunk*/, std::span<std::byte> out,
               DecodeContext& context) const override {

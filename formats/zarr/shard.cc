@@ -6,10 +6,10 @@
 
 #include <limits>
 
+#include "formats/bytes/box.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/endian.h"
 #include "formats/bytes/error.h"
-#include "formats/zarr/box.h"
 
 namespace npyfs {
 

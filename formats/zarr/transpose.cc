@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "formats/bytes/box.h"
 #include "formats/bytes/byte_range.h"
-#include "formats/zarr/box.h"
 
 namespace npyfs {
 

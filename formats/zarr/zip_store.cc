@@ -10,84 +10,83 @@
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/zip.h"
+#include "formats/chunk_grid.h"
 #include "formats/zarr/key_store.h"
+#include "formats/zip_members.h"
 
 namespace npyfs {
 
 namespace {
 
-// The members as records with the archive's checksums.
-class MemberTable : public RecordTable {
+// Deflated members, decoded for those who read parts of them.
+class InflatedMembers : public ChunkSource {
  public:
-  MemberTable(SourcePtr archive, const ZipDirectory& directory)
-      : archive_(std::move(archive)), directory_(directory) {}
+  explicit InflatedMembers(const ZipMembers& members) : members_(members) {}
 
-  std::uint64_t size() const override { return directory_.size(); }
-  const std::vector<Field>& fields() const override { return fields_; }
-  const std::vector<StoredUnit>& stored() const override { return stored_; }
-  std::vector<SourcePtr> sources() const override { return {archive_}; }
-  std::optional<Checksum> checksum(std::uint64_t record) const override {
-    const ZipMember member = directory_[record];
-    Checksum checksum;
-    checksum.kind = Checksum::Kind::kCrc32;
-    checksum.payload = {archive_.get(), zip_data_offset(*archive_, member), member.nbytes};
-    checksum.stored = {archive_.get(), member.crc_offset, sizeof member.crc32};
-    return checksum;
+  std::uint64_t chunk_nbytes(std::uint64_t member) const override {
+    return members_.directory()[member].nbytes;
+  }
+  void decode(std::uint64_t member, std::span<std::byte> out,
+              DecodeContext& /*context*/) const override {
+    read_zip_member(*members_.archive(), members_.directory()[member], out);
   }
 
  private:
-  SourcePtr archive_;
-  const ZipDirectory& directory_;
-  std::vector<Field> fields_;
-  std::vector<StoredUnit> stored_;
+  const ZipMembers& members_;
 };
 
-// A member that is decoded and verified as a whole before any of it is handed out.
-class MemberValue : public StoredValue {
+// A deflated member: decoded and verified as a whole before any of it is handed out.
+class DeflatedMember : public StoredValue {
  public:
-  MemberValue(const ByteSource& archive, const ZipMember& member)
-      : archive_(archive), member_(member) {}
+  DeflatedMember(const ZipMembers& members, std::uint64_t number, const InflatedMembers& inflated,
+                 ChunkCache& cache)
+      : members_(members), number_(number), inflated_(inflated), cache_(cache) {}
 
-  std::uint64_t nbytes() const override { return member_.nbytes; }
+  std::uint64_t nbytes() const override { return members_.directory()[number_].nbytes; }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset == 0 && out.size() == member_.nbytes) {
-      read_zip_member(archive_, member_, out);
+    if (offset == 0 && out.size() == nbytes()) {
+      read_zip_member(*members_.archive(), members_.directory()[number_], out);
       return;
     }
-    if (bytes_.size() != member_.nbytes) {
-      require_plausible(archive_, member_);
-      bytes_.resize(member_.nbytes);
-      read_zip_member(archive_, member_, bytes_);
-    }
-    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+    const auto block = cache_.get(inflated_, number_);
+    block->require_good({offset, offset + out.size()});
+    std::copy_n(block->bytes.begin() + static_cast<std::ptrdiff_t>(offset), out.size(),
+                out.begin());
   }
 
  private:
-  const ByteSource& archive_;
-  ZipMember member_;
-  mutable std::vector<std::byte> bytes_;
+  const ZipMembers& members_;
+  std::uint64_t number_;
+  const InflatedMembers& inflated_;
+  ChunkCache& cache_;
 };
 
-// A stored member, of which parts are read without the rest. Nothing verifies a part.
-class PartValue : public StoredValue {
+// A member that is stored as it is.
+class StoredMember : public StoredValue {
  public:
-  PartValue(const ByteSource& archive, const ZipMember& member)
-      : archive_(archive), member_(member), begin_(zip_data_offset(archive, member)) {}
+  StoredMember(const ZipMembers& members, std::uint64_t number)
+      : members_(members),
+        number_(number),
+        begin_(zip_data_offset(archive(), members.directory()[number])) {}
 
-  std::uint64_t nbytes() const override { return member_.nbytes; }
+  std::uint64_t nbytes() const override { return members_.directory()[number_].nbytes; }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset == 0 && out.size() == member_.nbytes) {
-      read_zip_member(archive_, member_, out);
+    if (offset == 0 && out.size() == nbytes()) {
+      read_zip_member(archive(), members_.directory()[number_], out);
     } else {
-      archive_.read_at(begin_ + offset, out);
+      archive().read_at(begin_ + offset, out);
     }
   }
 
+  Guard guard() const override { return {&members_, number_, 1}; }
+
  private:
-  const ByteSource& archive_;
-  ZipMember member_;
+  const ByteSource& archive() const { return *members_.archive(); }
+
+  const ZipMembers& members_;
+  std::uint64_t number_;
   std::uint64_t begin_;
 };
 
@@ -114,7 +113,11 @@ bool is_metadata(std::string_view name) {
 class ZipStore : public KeyStore {
  public:
   ZipStore(SourcePtr archive, OpenContext& context)
-      : archive_(std::move(archive)), directory_(*archive_), table_(archive_, directory_) {
+      : archive_(archive),
+        members_(std::move(archive)),
+        directory_(members_.directory()),
+        inflated_(members_),
+        cache_(*context.cache) {
     std::uint64_t refused = 0;
     std::string_view first_refused;
     for (std::uint64_t i = 0; i < directory_.size(); ++i) {
@@ -146,22 +149,23 @@ class ZipStore : public KeyStore {
     return archive_->name() + "/" + prefix_ + key;
   }
 
-  std::unique_ptr<StoredValue> open(const std::string& key) const override {
+  std::unique_ptr<StoredValue> open(const std::string& key,
+                                    const FileIdentity* /*noted*/) const override {
     const auto index = find(key);
     if (!index) {
       return nullptr;
     }
-    const ZipMember member = directory_[*index];
-    if (!member.readable()) {
-      throw file_error(ErrorKind::kUnsupported, name_of(key),
-                       fmt::format("compression method is {}{}, expected 0 or 8", member.method,
-                                   member.encrypted ? ", encrypted" : ""));
-    }
-    require_plausible(*archive_, member);
+    const ZipMember member = readable_member(*index, key);
     if (member.method == ZipMember::kStored) {
-      return std::make_unique<PartValue>(*archive_, member);
+      return std::make_unique<StoredMember>(members_, *index);
     }
-    return std::make_unique<MemberValue>(*archive_, member);
+    if (member.nbytes > kMostDecodedNbytes) {
+      throw file_error(ErrorKind::kUnsupported, name_of(key),
+                       fmt::format("a deflated member has {} bytes, expected at most the {} that "
+                                   "npyfs decodes at once; store it without compression",
+                                   member.nbytes, kMostDecodedNbytes));
+    }
+    return std::make_unique<DeflatedMember>(members_, *index, inflated_, cache_);
   }
 
   SourcePtr open_source(const std::string& key) const override {
@@ -191,20 +195,19 @@ class ZipStore : public KeyStore {
     return lies_in(first_from(folder), folder);
   }
 
-  // The archive is one file, whose changes its source sees.
-  void require_complete(const std::string& /*key*/) const override {}
-
-  std::optional<Mapped> map(const std::string& key) const override {
+  std::optional<Member> find_member(const std::string& key) const override {
     const auto index = find(key);
     if (!index) {
       return std::nullopt;
     }
-    const ZipMember member = directory_[*index];
-    if (!member.readable() || member.method != ZipMember::kStored) {
-      return std::nullopt;
+    const ZipMember member = readable_member(*index, key);
+    if (member.method != ZipMember::kStored) {
+      return Member{member.nbytes, true, {}, {}};
     }
-    return Mapped{{archive_.get(), zip_data_offset(*archive_, member), member.nbytes},
-                  {&table_, *index, 1}};
+    return Member{member.nbytes,
+                  false,
+                  {archive_.get(), zip_data_offset(*archive_, member), member.nbytes},
+                  {&members_, *index, 1}};
   }
 
   std::optional<std::vector<std::string>> keys_below(const std::string& prefix) const override {
@@ -217,6 +220,17 @@ class ZipStore : public KeyStore {
   }
 
  private:
+  ZipMember readable_member(std::uint64_t index, const std::string& key) const {
+    const ZipMember member = directory_[index];
+    if (!member.readable()) {
+      throw file_error(ErrorKind::kUnsupported, name_of(key),
+                       fmt::format("compression method is {}{}, expected 0 or 8", member.method,
+                                   member.encrypted ? ", encrypted" : ""));
+    }
+    require_plausible(*archive_, member);
+    return member;
+  }
+
   std::optional<std::uint32_t> find(const std::string& key) const {
     const std::string name = prefix_ + key;
     const std::size_t at = first_from(name);
@@ -238,25 +252,32 @@ class ZipStore : public KeyStore {
     return at < by_name_.size() && name_at(at).starts_with(folder);
   }
 
-  // Many zip the folder rather than what is in it: the root is where metadata is nearest to the
-  // top.
+  // Many zip the folder rather than what is in it: the root is the deepest folder that holds all
+  // metadata. Stores beside each other are its groups.
   void drop_prefix() {
-    std::size_t least = std::string_view::npos;
+    bool is_first = true;
     for (const std::uint32_t member : by_name_) {
       const std::string_view name = directory_[member].name;
-      const std::size_t slash = name.find_last_of('/');
-      const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
-      const auto depth = static_cast<std::size_t>(std::count(name.begin(), name.end(), '/'));
-      if (is_metadata(name.substr(begin)) && depth < least) {
-        least = depth;
-        prefix_ = name.substr(0, begin);
+      const std::string_view folder = name.substr(0, name.find_last_of('/') + 1);
+      if (!is_metadata(name.substr(folder.size()))) {
+        continue;
+      }
+      if (is_first) {
+        prefix_ = folder;
+        is_first = false;
+      }
+      while (!folder.starts_with(prefix_)) {
+        prefix_.pop_back();
+        prefix_.resize(prefix_.find_last_of('/') + 1);
       }
     }
   }
 
   SourcePtr archive_;
-  ZipDirectory directory_;
-  MemberTable table_;
+  ZipMembers members_;
+  const ZipDirectory& directory_;
+  InflatedMembers inflated_;
+  ChunkCache& cache_;
   std::vector<std::uint32_t> by_name_;  // members, of equal names the last alone
   std::string prefix_;                  // of all keys: empty, or with its slash
 };

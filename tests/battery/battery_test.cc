@@ -208,6 +208,8 @@ struct DamagedFile {
   std::string folder{};
   // What is opened, if not the file itself: a directory that it lies in.
   std::string location{};
+  // --decode x=, where what is left of a file may be a whole one of another kind.
+  std::string kind{};
 };
 
 class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
@@ -249,11 +251,13 @@ class DamageBattery : public ::testing::TestWithParam<DamagedFile> {
   void write(const std::string& bytes) const { std::ofstream(copy_, std::ios::binary) << bytes; }
   OpenDataset open() const {
     const DamagedFile& damaged = GetParam();
-    if (!damaged.location.empty()) {
-      return {{damaged.prefix + damaged.location}, kTinyCache};
+    const fs::path file = damaged.opened.empty() ? copy_ : folder_ / damaged.opened;
+    const std::string source = damaged.location.empty() ? file.string() : damaged.location;
+    std::vector<std::string> arguments = {damaged.prefix + source};
+    if (!damaged.kind.empty()) {
+      arguments.insert(arguments.begin(), {"--decode", "x=" + damaged.kind});
     }
-    const fs::path source = damaged.opened.empty() ? copy_ : folder_ / damaged.opened;
-    return {{GetParam().prefix + source.string()}, kTinyCache};
+    return {arguments, kTinyCache};
   }
 
   // 0 for a store.
@@ -359,6 +363,8 @@ const std::vector<DamagedFile>& files_to_damage() {
       {"kaldi/tables/cm2_kaldiio.ark", "ark:", false},
       {"kaldi/tables/vec_f64.ark", "ark:", false},
       {"kaldi/tables/mat_text.ark", "ark:", false},
+      {"kaldi/tables/ali.ark", "ark:", false, {}, "", false, "", "", "int32vector"},
+      {"kaldi/tables/post.ark", "ark:", false, {}, "", false, "", "", "posterior"},
       {"kaldi/tables/mat_f32.ark.gz", "ark:", true},
       {"data/train/feats.scp", "scp:", false, {}, "", false, "kaldi/recipe"},
       {"data/dev/feats.scp", "kaldi:", false, {}, "", false, "kaldi/recipe", "data/dev"},

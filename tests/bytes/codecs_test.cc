@@ -17,6 +17,7 @@
 #include "formats/bytes/codecs/numbers.h"
 #include "formats/bytes/value_access.h"
 #include "tests/support/fake_table.h"
+#include "tests/support/zip_writer.h"
 
 namespace npyfs {
 namespace {
@@ -224,15 +225,40 @@ TEST(CodecChain, WithoutCodecsIsTheBytesThemselves) {
   EXPECT_EQ(refusal_of([&] { chain.decode_any(bytes_of("abcd"), 3); }).kind, ErrorKind::kCorrupt);
 }
 
-TEST(CodecChain, BelievesNoClaim) {
-  // lz4 that claims 4 GiB - 1.
+// What does not fit is refused: by what is claimed where that says so, else once it has grown to
+// what the chunk may be.
+void expect_too_large(CodecPtr codec, const Bytes& encoded, const std::string& found) {
   CodecChain chain;
-  chain.add(make_lz4());
+  chain.add(std::move(codec));
   Bytes out(10);
-  const auto text = refusal_of([&] { chain.decode(from_hex("ffffffff00"), out); }).text;
-  EXPECT_THAT(text, HasSubstr("decoded size is 4294967295, expected 10"));
-  EXPECT_EQ(refusal_of([&] { chain.decode_any(from_hex("ffffffff00"), 1000); }).kind,
-            ErrorKind::kCorrupt);
+  EXPECT_THAT(refusal_of([&] { chain.decode(encoded, out); }).text,
+              HasSubstr("decoded size is " + found + ", expected 10"));
+  EXPECT_EQ(refusal_of([&] { chain.decode_any(encoded, 1000); }).kind, ErrorKind::kCorrupt);
+}
+
+TEST(CodecChain, BelievesNoClaim) {
+  expect_too_large(make_lz4(), from_hex("ffffffff00"), "4294967295");
+  expect_too_large(make_blosc(), from_hex("02013304efffff7f000001001400000000000000"),
+                   "2147483631");
+  expect_too_large(make_zstd(), from_hex("28b52ffde0ffffffffffffff0f010000"),
+                   "1152921504606846975");
+}
+
+TEST(CodecChain, StopsWhereAChunkIsFull) {
+  const std::string stream = testing::deflate_raw(std::string(64 << 20, '\0'));
+  ASSERT_LT(stream.size(), 100'000U);
+  Bytes gzip = from_hex("1f8b0800000000000003");
+  const auto packed = bytes_of(stream);
+  gzip.insert(gzip.end(), packed.begin(), packed.end());
+  gzip.resize(gzip.size() + 8);  // a checksum and a size that nobody gets to
+  expect_too_large(make_gzip(), gzip, "more than 10");
+  // Behind a filter, too, where it would not have to be of one size.
+  CodecChain chain;
+  chain.add(make_base64());
+  chain.add(make_gzip());
+  Bytes out(10);
+  EXPECT_THAT(refusal_of([&] { chain.decode(gzip, out); }).text,
+              HasSubstr("decoded size is more than"));
 }
 
 TEST(CodecTable, NamesWhatItDoesNotKnow) {

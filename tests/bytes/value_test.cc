@@ -80,6 +80,31 @@ TEST(ParseJson, KnowsEveryKind) {
   EXPECT_EQ(parsed<List>("[1, [2, {}]]").size(), 2U);
 }
 
+// As CPython 3.11 reads them.
+TEST(ParseJson, TakesWhatPythonTakes) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(parsed<double>("1e400"), kInfinity);
+  EXPECT_EQ(parsed<double>("-1.5E+999999999999"), -kInfinity);
+  EXPECT_EQ(parsed<double>("1" + std::string(400, '0') + ".0"), kInfinity);
+  EXPECT_EQ(parsed<double>("1" + std::string(310, '0') + "e-5"), 1e305);
+  EXPECT_EQ(parsed<double>("0." + std::string(400, '0') + "1e401"), 1.0);
+  EXPECT_EQ(parsed<std::string>(R"("\ud800")"), "\xed\xa0\x80");
+  EXPECT_EQ(parsed<std::string>(R"("a\udc00b")"),
+            "a\xed\xb0\x80"
+            "b");
+  EXPECT_EQ(parsed<std::string>(R"("\ud800\ud83c\udfb5\\ud800")"),
+            "\xed\xa0\x80\xf0\x9f\x8e\xb5\\ud800");
+  EXPECT_EQ(parsed<std::string>(R"("\ud800\u0041 1e400")"),
+            "\xed\xa0\x80"
+            "A 1e400");
+  const std::string digits(4000, '7');
+  EXPECT_EQ(parsed<std::string>("-" + digits), "-" + digits);
+  EXPECT_EQ(
+      print_json(parse_json(R"({"a": 1e400, "b": "\ud800", "\udfff": [1.25, 12, "h\u00e9\n\""]})")),
+      "{\n  \"a\": null,\n  \"b\": \"\xef\xbf\xbd\",\n  \"\xef\xbf\xbd\": [\n    1.25,\n    12,\n"
+      "    \"h\xc3\xa9\\n\\\"\"\n  ]\n}\n");
+}
+
 TEST(ParseJson, KeepsTheLastOfEqualKeysInTheFirstPlace) {
   EXPECT_EQ(print_json(parse_json(R"({"a": 1, "b": {"c": 2}, "a": [3], "d": 4, "b": 5})")),
             "{\n  \"a\": [\n    3\n  ],\n  \"b\": 5,\n  \"d\": 4\n}\n");
@@ -95,8 +120,9 @@ TEST(ParseJson, SaysWhereTheFaultIs) {
   EXPECT_EQ(fault(""), "JSON at byte 0: The document is empty.");
   EXPECT_EQ(fault("{\"a\": x}"), "JSON at byte 6: Invalid value.");
   EXPECT_EQ(fault("1\0 "s), "JSON at byte 1: a NUL byte after the value");
-  for (const char* const text : {"1 2", "[1, 2", "[1,]", "{1: 2}", "\"\xff\"", "\"\n\"", "01", "1.",
-                                 "+1", ".5", "nul", "\"\\x\"", "\"\\ud800\"", "'a'", "1e999"}) {
+  for (const char* const text :
+       {"1 2", "[1, 2", "[1,]", "{1: 2}", "\"\xff\"", "\"\n\"", "01", "1.", "+1", ".5", "nul",
+        "\"\\x\"", "\"\\ud80\"", "'a'", "1e999.", "1e", "[1e999", "\"\\ud800", "\"\\ud800\xff\""}) {
     EXPECT_TRUE(fault(text).starts_with("JSON at byte ")) << text;
   }
 }

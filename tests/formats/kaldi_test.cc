@@ -263,6 +263,14 @@ TEST(Kaldi, GuessesBeyondObjectsThatAreAllAlike) {
       std::string::npos);
 }
 
+// 26 integers and a part of the next 92 take as many bytes as 26 pairs.
+TEST(Kaldi, ACutTableOfVectorsIsNoTableOfPairs) {
+  const std::string whole = read_file(table("ali.ark"));
+  const std::string refusal = refusal_of(whole.substr(0, 273));
+  EXPECT_NE(refusal.find("t.ark at byte 196"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("taken for int32vector"), std::string::npos) << refusal;
+}
+
 TEST(Kaldi, SparseMatricesAreOfBoundedSize) {
   EXPECT_NE(refusal_of("k rows=9000 dim=9000 [ 1 1 ]\n").find("[ 1 1 ]"), 0U);
   std::string text = "k rows=9000 ";

@@ -7,22 +7,26 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <random>
 
 #include "formats/arrays/chunked_array.h"
+#include "formats/bytes/box.h"
+#include "formats/bytes/regular_file.h"
 #include "formats/bytes/value_access.h"
 #include "formats/store.h"
-#include "formats/zarr/box.h"
 #include "formats/zarr/chunk_keys.h"
 #include "formats/zarr/element_type.h"
 #include "formats/zarr/fill_value.h"
 #include "formats/zarr/transpose.h"
 #include "tests/cli/scratch_folder.h"
 #include "tests/support/read_plan.h"
+#include "tests/support/zip_writer.h"
 
 namespace npyfs {
 namespace {
@@ -33,6 +37,7 @@ using ::testing::HasSubstr;
 using testing::packed;
 using testing::read_array;
 using testing::text_of;
+using testing::ZipWriter;
 
 std::uint32_t test_seed() {
   const char* given = std::getenv("NPYFS_TEST_SEED");
@@ -107,40 +112,6 @@ TEST(Transpose, EqualsThePlainestWay) {
   }
 }
 
-TEST(CopyBox, CopiesThatAndNothingElse) {
-  std::mt19937 random(test_seed());
-  for (int round = 0; round < 200; ++round) {
-    const std::size_t rank = random() % 4;
-    Shape from_shape(rank), to_shape(rank), from_begin(rank), to_begin(rank), extent(rank);
-    for (std::size_t axis = 0; axis < rank; ++axis) {
-      from_shape[axis] = 1 + random() % 5;
-      to_shape[axis] = random() % 2 == 0 ? from_shape[axis] : 1 + random() % 5;
-      extent[axis] = random() % (std::min(from_shape[axis], to_shape[axis]) + 1);
-      from_begin[axis] = random() % (from_shape[axis] - extent[axis] + 1);
-      to_begin[axis] = random() % (to_shape[axis] - extent[axis] + 1);
-    }
-    std::vector<std::byte> from(*element_count(from_shape) * 2);
-    for (std::byte& byte : from) {
-      byte = static_cast<std::byte>(1 + random() % 255);
-    }
-    std::vector<std::byte> to(*element_count(to_shape) * 2);
-    copy_box({from.data(), from_shape}, from_begin, {to.data(), to_shape}, to_begin, extent, 2);
-    Shape place(rank);
-    std::uint64_t at = 0;
-    do {
-      bool inside = true;
-      std::uint64_t source = 0;
-      for (std::size_t axis = 0; axis < rank; ++axis) {
-        inside =
-            inside && place[axis] >= to_begin[axis] && place[axis] - to_begin[axis] < extent[axis];
-        source = source * from_shape[axis] + from_begin[axis] + place[axis] - to_begin[axis];
-      }
-      ASSERT_EQ(to[at * 2 + 1], inside ? from[source * 2 + 1] : std::byte{0});
-      ++at;
-    } while (advance(place, to_shape));
-  }
-}
-
 std::string fill_of(const char* json, const char* type) {
   return text_of(read_fill_value(parse_json(json), DType::simple(type)));
 }
@@ -155,6 +126,11 @@ TEST(FillValue, IsAnElement) {
   EXPECT_EQ(fill_of("\"NaN\"", "<f4"), "\0\0\xc0\x7f"s);
   EXPECT_EQ(fill_of("NaN", "<f4"), "\0\0\xc0\x7f"s);
   EXPECT_EQ(fill_of("\"-Infinity\"", "<f2"), "\0\xfc"s);
+  EXPECT_EQ(fill_of("1.5", "<f2"), "\0\x3e"s);
+  EXPECT_EQ(fill_of("6e-8", ">f2"), "\0\x01"s);
+  EXPECT_EQ(fill_of("1e6", "<f2"), "\0\x7c"s);
+  EXPECT_EQ(fill_of("1e400", "<f8"), "\0\0\0\0\0\0\xf0\x7f"s);
+  EXPECT_EQ(fill_of("0.0", "<f16"), std::string(16, '\0'));
   EXPECT_EQ(fill_of("-0.0", ">f8"), "\x80\0\0\0\0\0\0\0"s);
   EXPECT_EQ(fill_of("\"0x7fc01234\"", "<f4"), "\x34\x12\xc0\x7f");
   EXPECT_EQ(fill_of("[1.0, \"NaN\"]", "<c8"), "\0\0\x80\x3f\0\0\xc0\x7f"s);
@@ -172,6 +148,9 @@ TEST(FillValue, MustFitTheType) {
                                                                      {"128", "|i1"},
                                                                      {"1.5", "<i4"},
                                                                      {"\"x\"", "<f4"},
+                                                                     {"1.5", "<f16"},
+                                                                     {"[1.5, 0]", "<c32"},
+                                                                     {"1e400", "<i8"},
                                                                      {"\"0x7fc0\"", "<f4"},
                                                                      {"[1]", "<c8"},
                                                                      {"2", "|b1"},
@@ -259,25 +238,34 @@ class ZarrStore : public ::testing::Test {
   }
 
   // `<i2` of `shape` in `chunks`, plain, fill value 7, but for what `members` says else.
+  static std::string array_v2(const std::string& members) {
+    return R"({"zarr_format":2,"dtype":"<i2","compressor":null,"filters":null,"order":"C",)"
+           R"("fill_value":7,)" +
+           members + "}";
+  }
   void write_v2(const std::string& members, const std::string& name = "x") {
     folder.write("s.zarr/.zgroup", R"({"zarr_format":2})");
-    folder.write("s.zarr/" + name + "/.zarray",
-                 R"({"zarr_format":2,"dtype":"<i2","compressor":null,"filters":null,"order":"C",)"
-                 R"("fill_value":7,)" +
-                     members + "}");
+    folder.write("s.zarr/" + name + "/.zarray", array_v2(members));
+  }
+
+  StorePtr open_zip(const ZipWriter& zip) {
+    folder.write("s.zip", zip.finish());
+    return open("s.zip");
   }
 
   std::string read(const StorePtr& store, std::size_t number = 0) {
     return read_array(*array_of(store, number));
   }
+  std::shared_ptr<const ChunkGrid> grid_of(const StorePtr& store, std::size_t number = 0) {
+    return std::get<std::shared_ptr<const ChunkGrid>>(store->root.arrays.at(number).parts.at(0));
+  }
   ArrayPtr array_of(const StorePtr& store, std::size_t number = 0) {
-    return make_chunked_array(
-        std::get<std::shared_ptr<const ChunkGrid>>(store->root.arrays.at(number).parts.at(0)));
+    return make_chunked_array(grid_of(store, number));
   }
 
-  // A kChanged of reading the array, now and from then on.
+  // A kChanged of reading the array's first chunks, now and from then on.
   void expect_changed(const StorePtr& store) {
-    error_of(ErrorKind::kChanged, [&] { read(store); });
+    error_of(ErrorKind::kChanged, [&] { read_array(*array_of(store), {0, 8}); });
     EXPECT_TRUE(store->root.arrays[0].sources[0]->changed());
     error_of(ErrorKind::kChanged, [&] { store->root.arrays[0].sources[0]->check_unchanged(); });
   }
@@ -329,27 +317,62 @@ TEST_F(ZarrStore, IndicesInFoldersNeedNotBeAnnounced) {
 }
 
 TEST_F(ZarrStore, AChunkThatIsWrittenLaterIsAChange) {
-  for (const char* filters : {"null", R"([{"id":"delta","dtype":"<i2"}])"}) {
-    write_v2(R"("shape":[4],"chunks":[2])");
-    folder.write("s.zarr/x/.zarray",
-                 R"({"zarr_format":2,"dtype":"<i2","compressor":null,"order":"C","fill_value":7,)"
-                 R"("shape":[4],"chunks":[2],"filters":)" +
-                     std::string(filters) + "}");
-    folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
-    StorePtr store = open();
-    folder.write("s.zarr/x/0", packed(Shorts{3, 4}));  // overwritten
-    expect_changed(store);
-    store = open();
-    folder.write("new", packed(Shorts{5, 6}));
-    std::filesystem::rename("new", "s.zarr/x/0");  // replaced
-    expect_changed(store);
-    store = open();
-    folder.write("s.zarr/x/1", packed(Shorts{5, 6}));  // added
-    expect_changed(store);
-    store = open();
-    std::filesystem::remove("s.zarr/x/1");  // taken away
-    expect_changed(store);
+  // Of the second what its chunks were is not noted.
+  for (const char* shape : {R"("shape":[4])", R"("shape":[140000])"}) {
+    for (const char* filters : {"null", R"([{"id":"delta","dtype":"<i2"}])"}) {
+      folder.write("s.zarr/x/.zarray",
+                   R"({"zarr_format":2,"dtype":"<i2","compressor":null,"order":"C","fill_value":7,)"
+                   R"("chunks":[2],"filters":)" +
+                       std::string(filters) + "," + shape + "}");
+      folder.write("s.zarr/.zgroup", R"({"zarr_format":2})");
+      folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
+      StorePtr store = open();
+      folder.write("s.zarr/x/0", packed(Shorts{3, 4}));  // overwritten
+      expect_changed(store);
+      store = open();
+      for (const std::string& other : {packed(Shorts{3}), packed(Shorts{3, 4, 5})}) {
+        folder.write("s.zarr/x/0", other);  // with another size
+        expect_changed(store);
+      }
+      folder.write("s.zarr/x/0", packed(Shorts{3, 4}));
+      store = open();
+      folder.write("s.zarr/x/0", packed(Shorts{3, 5}));
+      const auto old = std::filesystem::file_time_type(std::chrono::seconds(1000));
+      std::filesystem::last_write_time("s.zarr/x/0", old);  // and dated back
+      expect_changed(store);
+      store = open();
+      folder.write("new", packed(Shorts{5, 6}));
+      std::filesystem::last_write_time("new", old);
+      std::filesystem::rename("new", "s.zarr/x/0");  // replaced
+      expect_changed(store);
+      store = open();
+      folder.write("s.zarr/x/1", packed(Shorts{5, 6}));  // added
+      expect_changed(store);
+      store = open();
+      std::filesystem::remove("s.zarr/x/1");  // taken away
+      expect_changed(store);
+    }
   }
+}
+
+TEST_F(ZarrStore, WhatIsNoChangeOfTheBytesIsNone) {
+  write_v2(R"("shape":[4],"chunks":[2])");
+  folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
+  const StorePtr store = open();
+  std::filesystem::permissions("s.zarr/x/0", std::filesystem::perms::owner_read);
+  std::filesystem::create_hard_link("s.zarr/x/0", "s.zarr/x/0.copy");
+  folder.write("s.zarr/x/README", "no chunk");
+  EXPECT_EQ(read(store), packed(Shorts{1, 2, 7, 7}));
+  store->root.arrays[0].sources[0]->check_unchanged();
+}
+
+TEST_F(ZarrStore, AnArrayIsAsNewAsItsNewestChunk) {
+  write_v2(R"("shape":[4],"chunks":[2])");
+  folder.write("s.zarr/x/1", packed(Shorts{1, 2}));
+  std::filesystem::last_write_time(
+      "s.zarr/x/1", std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_EQ(FileIdentity::of("s.zarr/x/1")->mtime_ns,
+            open()->root.arrays[0].sources[0]->mtime_ns());
 }
 
 TEST_F(ZarrStore, ChangedMetadataIsAChange) {
@@ -393,6 +416,45 @@ TEST_F(ZarrStore, LeavesOutWhatItDoesNotUnderstand) {
                                     HasSubstr("rank is left out"), HasSubstr("zero is left out")));
 }
 
+TEST_F(ZarrStore, DamagedAttributesHideNothingElse) {
+  write_v2(R"("shape":[2],"chunks":[2])");
+  write_v2(R"("shape":[2],"chunks":[2])", "y");
+  folder.write("s.zarr/x/.zattrs", R"({"a":)" + std::string(20'000, '[') + "}");
+  folder.write("s.zarr/y/.zattrs", R"({"a":"\ud800","b":1e400,"c":3})");
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.arrays.size(), 2U);
+  EXPECT_TRUE(store->root.arrays[0].attributes.empty());
+  EXPECT_EQ(store->root.arrays[1].attributes.size(), 3U);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("nested deeper than 512; the attributes are left")));
+}
+
+TEST_F(ZarrStore, AChunkThatClaimsMoreThanItsSizeIsDamaged) {
+  using namespace std::string_literals;
+  const std::map<std::string, std::string> bombs = {
+      {"blosc", "\2\1\x33\4\xef\xff\xff\x7f\0\0\1\0\x14\0\0\0\0\0\0\0"s},
+      {"zstd", "\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\x0f\1\0\0"s},
+      {"gzip", "\x1f\x8b\x08\0\0\0\0\0\0\3"s + testing::deflate_raw(std::string(16 << 20, '\0')) +
+                   std::string(8, '\0')}};
+  for (const auto& [id, bytes] : bombs) {
+    folder.write("s.zarr/" + id + "/.zarray",
+                 R"({"zarr_format":2,"dtype":"<i2","filters":null,"order":"C","fill_value":0,)"
+                 R"("shape":[4],"chunks":[2],"compressor":{"id":")" +
+                     id + "\"}}");
+    folder.write("s.zarr/" + id + "/0", bytes);
+  }
+  folder.write("s.zarr/.zgroup", R"({"zarr_format":2})");
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.arrays.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(error_of(ErrorKind::kCorrupt,
+                         [&] {
+                           read_array(*array_of(store, i), {0, 4});
+                         }),
+                HasSubstr(store->root.arrays[i].name + "/0: "));
+    EXPECT_EQ(read_array(*array_of(store, i), {4, 8}), std::string(4, '\0'));
+  }
+}
+
 TEST_F(ZarrStore, RefusesWhatIsNoStore) {
   folder.write("s.zarr/sub/other", "");
   EXPECT_THAT(error_of(ErrorKind::kUnsupported, [&] { open(); }), HasSubstr("s.zarr"));
@@ -406,6 +468,93 @@ TEST_F(ZarrStore, LinksThatGoRoundHaveAnEnd) {
   std::filesystem::create_directory_symlink(folder.path() / "s.zarr", "s.zarr/g/back");
   std::filesystem::create_directory_symlink(folder.path() / "s.zarr/g", "s.zarr/g/self");
   EXPECT_EQ(open()->root.arrays.size(), 1U);
+}
+
+TEST_F(ZarrStore, LinksThatCrossInMoreWaysThanCanBeFollowedHaveAnEnd) {
+  write_v2(R"("shape":[2],"chunks":[2])");
+  constexpr int kFolders = 9;  // 986,409 ways through them
+  for (int from = 0; from < kFolders; ++from) {
+    const std::string group = "s.zarr/g" + std::to_string(from);
+    folder.write(group + "/.zgroup", R"({"zarr_format":2})");
+    for (int to = 0; to < kFolders; ++to) {
+      std::filesystem::create_directory_symlink(folder.path() / ("s.zarr/g" + std::to_string(to)),
+                                                group + "/l" + std::to_string(to));
+    }
+  }
+  EXPECT_EQ(open()->root.groups.size(), static_cast<std::size_t>(kFolders));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("what further ones lead to is left out")));
+}
+
+TEST_F(ZarrStore, ALinkToItselfHidesOnlyWhatItStandsFor) {
+  write_v2(R"("shape":[2],"chunks":[2])");
+  write_v2(R"("shape":[2],"chunks":[2])", "y");
+  std::filesystem::create_symlink("around", "s.zarr/around");
+  std::filesystem::remove("s.zarr/y/.zarray");
+  std::filesystem::create_symlink(".zarray", "s.zarr/y/.zarray");
+  std::filesystem::create_symlink("0", "s.zarr/x/0");
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.arrays.size(), 1U);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("y is left out")));
+  error_of(ErrorKind::kIo, [&] { read(store); });
+}
+
+TEST_F(ZarrStore, AFolderThatCannotBeReadIsLeftOut) {
+  write_v2(R"("shape":[2],"chunks":[2])");
+  folder.write("s.zarr/secret/.zgroup", R"({"zarr_format":2})");
+  folder.write("s.zarr/closed/x/.zgroup", R"({"zarr_format":2})");
+  // Root may read everything: for this, be somebody else.
+  constexpr uid_t kNobody = 65534;
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  std::filesystem::permissions("s.zarr/secret", std::filesystem::perms(0311));
+  std::filesystem::permissions("s.zarr/closed", std::filesystem::perms(0));
+  const uid_t user = ::geteuid();
+  ASSERT_EQ(user == 0 ? ::seteuid(kNobody) : 0, 0);
+  StorePtr store;
+  EXPECT_NO_THROW(store = open());
+  ASSERT_EQ(user == 0 ? ::seteuid(user) : 0, 0);
+  std::filesystem::permissions("s.zarr/secret", std::filesystem::perms(0755));
+  std::filesystem::permissions("s.zarr/closed", std::filesystem::perms(0755));
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->root.arrays.size(), 1U);
+  EXPECT_TRUE(store->root.groups.empty());
+  EXPECT_THAT(warnings,
+              ElementsAre(HasSubstr("closed is left out"), HasSubstr("secret is left out")));
+}
+
+TEST_F(ZarrStore, FoldersBehindLinksAreThoseOfAConfinedStoreOnlyWithinIt) {
+  write_v2(R"("shape":[2],"chunks":[2])", "g/x");
+  folder.write("outside/y/.zarray", array_v2(R"("shape":[2],"chunks":[2])"));
+  std::filesystem::create_directory_symlink(folder.path() / "s.zarr/g", "s.zarr/inside");
+  std::filesystem::create_directory_symlink(folder.path() / "outside", "s.zarr/outside");
+  EXPECT_EQ(open()->root.groups.size(), 3U);
+  confine = true;
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.groups.size(), 2U);
+  EXPECT_EQ(store->root.groups[1].name, "inside");
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("outside is left out")));
+}
+
+TEST_F(ZarrStore, StoresBesideEachOtherInAnArchiveAreItsGroups) {
+  ZipWriter zip;
+  for (const std::string name : {"sets/a.zarr", "sets/b.zarr"}) {
+    zip.add(name + "/.zgroup", R"({"zarr_format":2})");
+    zip.add(name + "/x/.zarray", array_v2(R"("shape":[2],"chunks":[2])"));
+  }
+  zip.add("sets/README", "");
+  const StorePtr store = open_zip(zip);
+  ASSERT_EQ(store->root.groups.size(), 2U);
+  EXPECT_EQ(store->root.groups[0].name, "a.zarr");
+  EXPECT_EQ(store->root.groups[1].name, "b.zarr");
+  EXPECT_EQ(store->root.groups[1].arrays.size(), 1U);
+}
+
+TEST_F(ZarrStore, ArraysOfAnArchiveWhoseRootSaysNothingAreAllShown) {
+  ZipWriter zip;
+  zip.add("s.zarr/x/.zarray", array_v2(R"("shape":[2],"chunks":[2])"));
+  zip.add("s.zarr/xy/.zarray", array_v2(R"("shape":[2],"chunks":[2])"));
+  const StorePtr store = open_zip(zip);
+  ASSERT_EQ(store->root.arrays.size(), 2U);
+  EXPECT_EQ(store->root.arrays[1].name, "xy");
 }
 
 TEST_F(ZarrStore, LinksOutOfAConfinedStoreAreNotFollowed) {
@@ -458,6 +607,135 @@ TEST_F(ZarrStore, MapsTheMembersOfAnArchiveWhereTheyLie) {
   };
   count(store->root);
   EXPECT_GT(mapped, 0U);
+}
+
+// What deflate cannot make smaller.
+std::string noise(std::size_t nbytes) {
+  std::mt19937 random(1);
+  std::string bytes(nbytes, '\0');
+  std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<char>(random()); });
+  return bytes;
+}
+
+ZipWriter::Options deflated() {
+  ZipWriter::Options options;
+  options.method = 8;
+  return options;
+}
+
+TEST_F(ZarrStore, DeflatedPlainChunksAreDecodedOnceForAll) {
+  ZipWriter zip;
+  zip.add("x/.zarray", array_v2(R"("shape":[7],"chunks":[2])"), deflated());
+  zip.add("x/0", packed(Shorts{1, 2}), deflated());
+  zip.add("x/1", packed(Shorts{3, 4}));
+  zip.add("x/3", packed(Shorts{5, 99}), deflated());
+  const StorePtr store = open_zip(zip);
+  const auto grid = grid_of(store);
+  EXPECT_EQ(grid->storage(),
+            "mapped, 2 of 3 chunks of 2 deflated, a read inflates whole ones (4 bytes)");
+  EXPECT_EQ(read(store), packed(Shorts{1, 2, 3, 4, 7, 7, 5}));
+  EXPECT_EQ(grid->locate(0).kind, ChunkPlace::Kind::kDecoded);
+  EXPECT_EQ(grid->locate(1).kind, ChunkPlace::Kind::kMapped);
+  EXPECT_NE(grid->locate(1).guard.table, nullptr);
+  EXPECT_EQ(grid->locate(2).kind, ChunkPlace::Kind::kAbsent);
+  cache.decoded = 0;
+  for (int reader = 0; reader < 8; ++reader) {
+    EXPECT_EQ(text_of(cache.get(*grid, 3)->bytes), packed(Shorts{5, 99}));
+  }
+  EXPECT_EQ(cache.decoded, 1);
+}
+
+TEST_F(ZarrStore, AMemberOfAnotherSizeIsDamagedAndTheOthersStayVerified) {
+  for (const auto& options : {ZipWriter::Options(), deflated()}) {
+    ZipWriter zip;
+    zip.add("x/.zarray", array_v2(R"("shape":[6],"chunks":[2])"));
+    zip.add("x/0", packed(Shorts{1, 2}));
+    zip.add("x/1", "odd", options);
+    zip.add("x/2", packed(Shorts{5, 6}));
+    StorePtr store = open_zip(zip);
+    EXPECT_EQ(read_array(*array_of(store), {0, 4}), packed(Shorts{1, 2}));
+    EXPECT_EQ(read_array(*array_of(store), {8, 12}), packed(Shorts{5, 6}));
+    EXPECT_THAT(error_of(ErrorKind::kCorrupt,
+                         [&] {
+                           read_array(*array_of(store), {4, 5});
+                         }),
+                HasSubstr("s.zip/x/1: the chunk has 3 bytes, expected 4"));
+    zip.archive[zip.archive.find(packed(Shorts{5, 6}))] ^= 1;
+    store = open_zip(zip);
+    EXPECT_EQ(read_array(*array_of(store), {0, 4}), packed(Shorts{1, 2}));
+    EXPECT_THAT(error_of(ErrorKind::kCorrupt,
+                         [&] {
+                           read_array(*array_of(store), {8, 12});
+                         }),
+                HasSubstr("x/2"));
+  }
+}
+
+TEST_F(ZarrStore, AMemberWithADamagedHeaderIsDamagedAlone) {
+  ZipWriter zip;
+  zip.add("x/.zarray", array_v2(R"("shape":[4],"chunks":[2])"));
+  zip.add("x/0", packed(Shorts{1, 2}));
+  const std::size_t header = zip.archive.size();
+  zip.add("x/1", packed(Shorts{3, 4}));
+  zip.archive[header] = 'Q';
+  const StorePtr store = open_zip(zip);
+  EXPECT_EQ(read_array(*array_of(store), {0, 4}), packed(Shorts{1, 2}));
+  error_of(ErrorKind::kCorrupt, [&] { read_array(*array_of(store), {4, 5}); });
+}
+
+TEST_F(ZarrStore, DeflatedChunksThatAreTooLargeToDecodeAreRefused) {
+  ZipWriter zip;
+  zip.add(".zgroup", R"({"zarr_format":2})");
+  zip.add("x/.zarray", array_v2(R"("shape":[2],"chunks":[1610612736])"));
+  ZipWriter::Options options = deflated();
+  options.claimed_nbytes = std::string("\0\0\0\xc0", 4);  // 3 GiB, from 4 MiB
+  zip.add("x/0", noise(4 << 20), options);
+  const StorePtr store = open_zip(zip);
+  EXPECT_TRUE(store->root.arrays.empty());
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("chunks of 3221225472 bytes are deflated")));
+}
+
+// 8 <i2 in one shard of 4 inner chunks, and its value.
+std::string sharded_array() {
+  return R"({"zarr_format":3,"node_type":"array","shape":[8],"data_type":"int16",)"
+         R"("chunk_grid":{"name":"regular","configuration":{"chunk_shape":[8]}},"fill_value":7,)"
+         R"("chunk_key_encoding":{"name":"default"},"codecs":[{"name":"sharding_indexed",)"
+         R"("configuration":{"chunk_shape":[2],"codecs":[{"name":"bytes",)"
+         R"("configuration":{"endian":"little"}}],"index_codecs":[{"name":"bytes",)"
+         R"("configuration":{"endian":"little"}}]}}]})";
+}
+std::string shard() {
+  return packed(Shorts{1, 2, 3, 4, 5, 6, 7, 8}) +
+         packed(std::vector<std::uint64_t>{0, 4, 4, 4, 8, 4, 12, 4});
+}
+
+TEST_F(ZarrStore, DeflatedShardsAreInflatedOnce) {
+  ZipWriter zip;
+  zip.add("zarr.json", sharded_array());
+  zip.add("c/0", shard(), deflated());
+  const StorePtr store = open_zip(zip);
+  const auto grid = grid_of(store);
+  EXPECT_EQ(grid->storage(),
+            "plain chunks of 2 in deflated shards, a read inflates a whole one (80 bytes)");
+  EXPECT_EQ(read(store), packed(Shorts{1, 2, 3, 4, 5, 6, 7, 8}));
+  // The shard and its index; inner chunks go past this cache.
+  EXPECT_EQ(cache.decoded, 2);
+  read(store);
+  EXPECT_EQ(cache.decoded, 2);
+}
+
+TEST_F(ZarrStore, ShardsAreVerifiedByTheChecksumOfTheArchive) {
+  ZipWriter zip;
+  zip.add("zarr.json", sharded_array());
+  zip.add("c/0", shard());
+  EXPECT_EQ(read(open_zip(zip)), packed(Shorts{1, 2, 3, 4, 5, 6, 7, 8}));
+  zip.archive[zip.archive.find(shard())] ^= 1;
+  const StorePtr store = open_zip(zip);
+  EXPECT_THAT(error_of(ErrorKind::kCorrupt,
+                       [&] {
+                         read_array(*array_of(store), {12, 16});
+                       }),
+              HasSubstr("c/0"));
 }
 
 TEST_F(ZarrStore, TextsOfDamagedChunksAreDamagedAlone) {

@@ -65,6 +65,7 @@ std::string expected(const Chunks& chunks, std::uint64_t chunk) {
 class BlockCacheTest : public ::testing::Test {
  protected:
   VerifiedRecords verified_{Verify::kRead};
+  const Chunks* decoding_ = nullptr;
 };
 
 TEST_F(BlockCacheTest, DecodesOnce) {
@@ -134,6 +135,43 @@ TEST_F(BlockCacheTest, DecodesOnceForEightThreadsWhateverItsCapacity) {
       EXPECT_EQ(text_of(block->bytes), expected(chunks, 3));
     }
   }
+}
+
+TEST_F(BlockCacheTest, LoadsForWhoComesLater) {
+  const Chunks chunks(1000, [](auto chunk, auto, auto&) {
+    if (chunk == 4) {
+      throw Error(ErrorKind::kCorrupt, "chunk 4 is bad");
+    }
+  });
+  BlockCache cache(1 << 20, verified_);
+  cache.load(chunks, 3);
+  cache.load(chunks, 3);
+  EXPECT_EQ(text_of(cache.get(chunks, 3)->bytes), expected(chunks, 3));
+  cache.load(chunks, 3);
+  EXPECT_EQ(chunks.decodes(3), 1U);
+  EXPECT_EQ(refusal_of([&] { cache.load(chunks, 4); }).text, "chunk 4 is bad");
+  EXPECT_EQ(refusal_of([&] { cache.get(chunks, 4); }).text, "chunk 4 is bad");
+  EXPECT_EQ(chunks.decodes(4), 1U);
+}
+
+TEST_F(BlockCacheTest, ALoadDoesNotWaitForWhoDecodesAndTheyWaitForIt) {
+  BlockCache cache(1 << 20, verified_);
+  std::thread reader;
+  const std::uint64_t waits_before = testing::waits_begun();
+  std::string seen;
+  const Chunks chunks(1000, [&](auto, auto, auto&) {
+    const Chunks& self = *decoding_;
+    cache.load(self, 3);  // announced already: comes back at once
+    reader = std::thread([&] { seen = text_of(cache.get(self, 3)->bytes); });
+    while (testing::waits_begun() == waits_before) {
+      std::this_thread::yield();
+    }
+  });
+  decoding_ = &chunks;
+  cache.load(chunks, 3);
+  reader.join();
+  EXPECT_EQ(seen, expected(chunks, 3));
+  EXPECT_EQ(chunks.decodes(3), 1U);
 }
 
 TEST_F(BlockCacheTest, ThrowsAFailureToAllWhoWaitForIt) {

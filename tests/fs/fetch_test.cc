@@ -57,12 +57,15 @@ class Chunks : public ChunkSource {
   std::uint64_t chunk_nbytes(std::uint64_t /*chunk*/) const override { return 1000; }
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& context) const override {
+    ++decodes;
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = static_cast<std::byte>(i * 13 + chunk);
     }
     context.mark_damaged({900, 910},
                          std::make_exception_ptr(Error(ErrorKind::kCorrupt, "ten are bad")));
   }
+
+  mutable std::uint64_t decodes = 0;  // one thread
 };
 
 // Reads a plan that has been made already.
@@ -97,6 +100,7 @@ class FetchTest : public ::testing::Test {
   const Fetcher fetcher_{cache_, verified_};
   Gathered gathered_;  // used again and again, as a reading thread does
   const Chunks chunks_;
+  const Chunks others_;
 };
 
 TEST_F(FetchTest, AnEmptyPlanIsNoBytes) {
@@ -134,7 +138,10 @@ TEST_F(FetchTest, IsTheSameAsPieceByPieceAtRandom) {
           plan.add_fill(std::span(pattern).first(1 + random() % 7), random() % 20, random() % 300);
           break;
         case 2:
-          plan.add_chunk(chunks_, random() % 10, random() % 400, random() % 500);
+          for (std::size_t i = seed % 2 == 0 ? 1 : random() % 30; i > 0; --i) {
+            plan.add_chunk(random() % 4 == 0 ? chunks_ : others_, random() % 10, random() % 400,
+                           random() % 500);
+          }
           break;
         case 3:
           plan.add_extent(plain, random() % 40'000, random() % 10'000, {});
@@ -192,6 +199,25 @@ TEST_F(FetchTest, ServesManyTinyPieces) {
   EXPECT_GT(plan.pieces().size(), 10'000U);
   EXPECT_EQ(fetch(plan), read_plan(plan));
   EXPECT_EQ(gathered_.parts().size(), 1U);
+}
+
+TEST_F(FetchTest, AsksOnceForAChunkThatRowsComeBackTo) {
+  // Rows across twelve chunks, of which the cache holds three.
+  VerifiedRecords verified(Verify::kRead);
+  BlockCache cache(3800, verified);
+  Plan plan;
+  for (std::uint64_t row = 0; row < 40; ++row) {
+    for (std::uint64_t chunk = 0; chunk < 12; ++chunk) {
+      plan.add_chunk(chunks_, chunk, row * 20, 20);
+    }
+  }
+  fetch_plan(Fetcher(cache, verified), plan, gathered_);
+  EXPECT_EQ(chunks_.decodes, 12U);
+  std::string bytes;
+  for (const iovec& part : gathered_.parts()) {
+    bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
+  }
+  EXPECT_EQ(bytes, read_plan(plan));
 }
 
 TEST_F(FetchTest, ReadsNeighboursTogether) {

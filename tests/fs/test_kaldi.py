@@ -378,6 +378,36 @@ class Files(MountTest):
         self.mount("-o", "allow_other", "--allow-outside", f"ark:{inside}", name="allowed")
         self.mount("-o", "allow_other", f"ark:{inside}/b.ark", name="named")
 
+    def test_matched_by_a_glob_may_not_lead_out_of_its_folder(self):
+        inside, outside = self.folder / "set", self.folder / "private"
+        for name, folder in (("a", inside / "one"), ("b", outside)):
+            folder.mkdir(parents=True)
+            write_kaldi(folder / name, matrices(1))
+        (inside / "one" / "b.ark").symlink_to(outside / "b.ark")
+        (inside / "two").symlink_to(outside)
+        for number, pattern in enumerate(("one/*.ark", "*/b.ark", "*")):
+            with self.subTest(pattern):
+                source = f"ark:{inside}/{pattern}"
+                done = npyfs("mount", "-o", "allow_other", source, self.mount_point(f"m{number}"))
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("it lies outside of", done.stderr)
+                self.assertEqual(npyfs("info", source).returncode, 0)
+                self.mount("-o", "allow_other", "--allow-outside", source, name=f"allowed{number}")
+        # A glob that leads nowhere else, and a name that the user wrote.
+        self.mount("-o", "allow_other", f"ark:{inside}/one/a*", name="within")
+        self.mount("-o", "allow_other", f"ark:{inside}/one/{{a,b}}.ark", name="named")
+
+    def test_are_looked_for_below_a_base_dir_that_is_one(self):
+        write_kaldi(self.folder / "a", matrices(1))
+        for base, words in ((self.folder / "missing", "No such file"),
+                            (self.folder / "a.ark", "not a directory")):
+            done = npyfs("info", "--base-dir", base, f"scp:{self.folder}/a.scp")
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"--base-dir {base}: ", done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertIn("expected a directory", done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
     def test_with_a_key_twice_join_nothing(self):
         write_kaldi(self.folder / "a", matrices(1))
         line = (self.folder / "a.scp").read_text()

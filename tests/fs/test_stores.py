@@ -11,11 +11,22 @@ import os
 import re
 import pathlib
 import shutil
+import tempfile
 import unittest
 
 import numpy as np
 
 from mounting import MountTest, npyfs, read_range, saved
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+try:
+    import numcodecs
+    import zarr
+except ImportError:
+    zarr = None
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 
@@ -134,6 +145,71 @@ def store_test(row):
 
 for _name, _row in STORES.items():
     setattr(Loaders, "test_" + re.sub(r"\W", "_", _name), store_test(_row))
+
+
+class Recordings(unittest.TestCase):
+    """What is no recording is refused in one line that says why."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="npyfs-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name="a", data=np.zeros((9, 1)), rate=100.0, annotations="sine,0.01,0.02\n"):
+        np.savez(self.folder / f"{name}.npz", data=data, samplerate=rate)
+        (self.folder / f"{name}_annotations.csv").write_text(
+            "name,start_seconds,stop_seconds\n" + annotations)
+
+    def refused(self, *words, sources=None):
+        done = npyfs("info", *(sources or [f"das:{self.folder}"]))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_what_is_no_audio(self):
+        for data, words in (
+                (np.array([{}, 1], dtype=object), ["data: at byte", "Python objects"]),
+                (np.array([["text"]]), ["data is <U4, expected integers or floats"]),
+                (np.zeros((9, 1), complex), ["data is <c16"]),
+                (np.zeros(9, [("a", "<i4")]), ["data is [('a', '<i4')]"]),
+                (np.zeros((9, 0)), ["data is (9, 0), expected one channel or more"]),
+                (np.zeros((2, 2, 2)), ["data is (2, 2, 2)"])):
+            with self.subTest(words):
+                self.write(data=data)
+                self.refused("a.npz: ", *words)
+        self.write(rate=np.array(None, dtype=object))
+        self.refused("samplerate: at byte", "Python objects")
+        np.savez(self.folder / "a.npz", data=np.zeros(9))
+        self.refused("it has no array samplerate")
+
+    def test_recordings_that_do_not_go_together(self):
+        self.write("a")
+        self.write("b", rate=200.0)
+        self.refused("b.npz: its sample rate is 200 Hz, expected the 100 Hz of a.npz")
+        one_by_one = [f"train=das:{self.folder}/{name}.npz" for name in "ab"]
+        self.refused("its attribute samplerate_x_Hz is 200.0, expected 100.0", sources=one_by_one)
+        self.write("b", data=np.zeros((9, 2)))
+        self.refused("b.npz: it has 2 channels, expected the 1 of a.npz")
+        self.write("b", annotations="other,0.01,0.02\n")
+        self.refused("its attribute class_names is", "other", sources=one_by_one)
+
+    def test_recordings_without_annotations(self):
+        self.refused("holds no recording, expected NAME.wav or NAME.npz and NAME_annotations.csv")
+        self.write()
+        (self.folder / "a_annotations.csv").rename(self.folder / "b_annotations.csv")
+        self.refused("holds no recording", "a.npz has no annotations beside it")
+        self.refused("a.npz: the recording has no annotations beside it", "a_annotations.csv",
+                     sources=[f"das:{self.folder}/a.npz"])
+        (self.folder / "a.npz").unlink()
+        self.refused("holds no recording", "b_annotations.csv has no recording beside it")
+
+    def test_words_that_are_no_number(self):
+        self.write(annotations="bip,<NA>,None\nsyll,-nan,0\npulse,0.01,0.01\n")
+        done = npyfs("info", "--json", f"das:{self.folder}")
+        attrs = json.loads(done.stdout)["attrs"]
+        self.assertEqual(attrs["class_names"], ["noise", "bip", "pulse", "syll"])
+        self.assertEqual(attrs["class_types"], ["segment", "event", "event", "segment"])
 
 
 class Trees(MountTest):
@@ -265,6 +341,61 @@ class Trees(MountTest):
         mnt = self.mount("--verify=mount", "--permissive", self.folder / "set.npz")
         self.assertEqual(self.listed(mnt), ["attrs.json", "attrs.npy", "b.npy"])
 
+    def flip(self, path, offset):
+        data = bytearray(path.read_bytes())
+        data[offset] ^= 1
+        path.write_bytes(data)
+
+    def check_verified(self, path, whole, bad, words):
+        """`bad` is damaged: told at mount where that is asked for, and EIO when it is read."""
+        mnt = self.mount(path)
+        self.assertEqual(self.done.stderr, "")
+        self.assert_errno(errno.EIO, (mnt / bad).read_bytes)
+        mnt = self.mount("--verify=mount", path)
+        self.assertEqual(self.done.stderr.count("\n"), 1, self.done.stderr)
+        for word in words:
+            self.assertIn(word, self.done.stderr)
+        self.assertTrue({whole, bad} <= set(self.listed(mnt)))
+        mnt = self.mount("--verify=mount", "--permissive", path)
+        self.assertIn("is left out", self.done.stderr)
+        self.assertIn(whole, self.listed(mnt))
+        self.assertNotIn(bad, self.listed(mnt))
+
+    def test_deflated_members_are_verified_at_mount(self):
+        path = self.folder / "set.npz"
+        np.savez_compressed(path, a=np.random.default_rng(1).random(1000), b=np.arange(1000))
+        self.mount("--verify=mount", path)
+        self.assertEqual(self.done.stderr, "")
+        self.flip(path, 4000)
+        self.check_verified(path, "b.npy", "a.npy", ["a.npy"])
+
+    @unittest.skipIf(h5py is None, "python3-h5py is not installed")
+    def test_chunks_of_hdf5_are_verified_at_mount(self):
+        path = self.folder / "s.h5"
+        with h5py.File(path, "w") as file:
+            for name in "ab":
+                data = file.create_dataset(name, data=np.arange(4000), chunks=(500,),
+                                           fletcher32=True)
+            second = data.id.get_chunk_info(1).byte_offset
+            seventh = data.id.get_chunk_info(6).byte_offset
+        self.mount("--verify=mount", path)
+        self.assertEqual(self.done.stderr, "")
+        self.flip(path, second + 100)
+        self.flip(path, seventh + 100)
+        self.check_verified(path, "a.npy", "b.npy", ["fletcher32", "(2 of 8 chunks of array b fail)"])
+
+    @unittest.skipIf(zarr is None, "python3-zarr is not installed")
+    def test_chunks_of_zarr_are_verified_at_mount(self):
+        path = self.folder / "s.zarr"
+        group = zarr.open_group(str(path), mode="w")
+        for name in "ab":
+            group.create_dataset(name, data=np.arange(4000), chunks=1000, compressor=None,
+                                 filters=[numcodecs.CRC32()])
+        self.mount("--verify=mount", path)
+        self.assertEqual(self.done.stderr, "")
+        self.flip(path / "b" / "2", 100)
+        self.check_verified(path, "a.npy", "b.npy", ["crc32", "(1 of 4 chunks of array b fail)"])
+
     def test_labels_join_records_row_by_row(self):
         ffr = DATA / "ffrecord/fixed_f32.ffr"
         x = np.load(self.mount(ffr, "--dtype", "x=float32") / "train/x.npy")
@@ -300,6 +431,37 @@ class Trees(MountTest):
         train = about["splits"][0]
         self.assertEqual((train["name"], train["attrs"]), ("train", {"unit": "s"}))
         self.assertEqual(train["groups"][0]["arrays"][0]["shape"], [5])
+
+    def test_info_of_what_is_empty(self):
+        (self.store / "train" / "empty").mkdir(parents=True)
+        self.save("top.npy", np.arange(5))
+        text = npyfs("info", self.store).stdout
+        self.assertEqual(text.count("dtype"), 1, text)
+        np.savez(self.folder / "set.npz", a=np.arange(5))
+        self.assertRegex(npyfs("info", self.folder / "set.npz").stdout, r"total  40 bytes\n")
+
+    def test_one_change_is_one_finding(self):
+        self.save("train/x.npy", np.arange(500_000))
+        mnt = self.mount(self.store)
+        path = self.store / "train/x.npy"
+        first = (self.folder / "kept", path.read_bytes()[:2_000_000])
+        path.rename(first[0])
+        self.assert_errno(errno.ESTALE, read_range, mnt / "train/x.npy", 2_000_000, 4096)
+        path.write_bytes(first[1])
+        self.assert_errno(errno.ESTALE, read_range, mnt / "train/x.npy", 3_000_000, 4096)
+        lines = (mnt / ".npyfs/errors").read_text().splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("has gone", lines[0])
+
+    @unittest.skipIf(zarr is None, "python3-zarr is not installed")
+    def test_a_chunk_that_is_a_link_to_itself_is_damaged(self):
+        path = self.folder / "s.zarr"
+        zarr.open(str(path), mode="w", shape=4000, chunks=1000, dtype="i8")[:] = np.arange(4000)
+        (path / "2").unlink()
+        (path / "2").symlink_to("2")
+        mnt = self.mount(path)
+        self.assertEqual(read_range(mnt / "train/x.npy", 128, 4096), np.arange(512).tobytes())
+        self.assert_errno(errno.EIO, read_range, mnt / "train/x.npy", 20_000, 4096)
 
     def test_a_changed_file_is_stale(self):
         self.save("train/x.npy", np.arange(500_000))

@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 
-from mounting import PAGE, MountTest, read_direct, read_range, saved
+from mounting import PAGE, MountTest, npyfs, read_direct, read_range, saved
 
 ROWS = 4 * PAGE  # of a chunk; elements are bytes, so that chunks are pages
 
@@ -97,6 +97,18 @@ class Changes(ZarrTest):
             os.rename(new, folder / "1")
         self.check(change)
 
+    def test_of_another_size(self):
+        self.check(lambda folder: os.truncate(folder / "1", 1000))
+
+    def test_a_chmod_is_no_change(self):
+        mnt = self.mount_store()
+        for name, array in self.arrays.items():
+            for number in range(3):
+                os.chmod(self.store / name / str(number), 0o400)
+            (self.store / name / "README").write_text("no chunk")
+            self.assertTrue(np.array_equal(np.load(mnt / f"{name}.npy"), array), name)
+        self.assertEqual((mnt / ".npyfs/errors").read_text(), "")
+
     def test_taken_away(self):
         self.check(lambda folder: (folder / "1").unlink())
 
@@ -129,6 +141,14 @@ class Archives(ZarrTest):
                     self.doCleanups()
                     self.setUp()
 
+    def test_deflated_chunks_say_what_they_cost(self):
+        for method, storage in ((zipfile.ZIP_STORED, "mapped"),
+                                (zipfile.ZIP_DEFLATED, f"deflated chunks of {ROWS}, a read inflates "
+                                                       f"whole ones ({ROWS} bytes)")):
+            about = json.loads(npyfs("info", "--json", self.zipped(method)).stdout)
+            stored = {array["name"]: array["storage"] for array in about["arrays"]}
+            self.assertEqual(stored["plain"], storage)
+
     def test_a_damaged_member_fails_alone(self):
         path = self.zipped(zipfile.ZIP_STORED)
         with zipfile.ZipFile(path) as archive:
@@ -142,6 +162,20 @@ class Archives(ZarrTest):
         self.assertEqual(self.page(mnt, "plain", 8), self.arrays["plain"][8 * PAGE:9 * PAGE].tobytes())
         self.assertEqual(self.page(mnt, "packed", 4),
                          self.arrays["packed"][4 * PAGE:5 * PAGE].tobytes())
+
+
+class Attributes(ZarrTest):
+    # What Python's json writes and reads, and other readers refuse.
+    ODD = {"half": "\ud800", "pair": "\U0001f3b5", "infinite": 1e400, "large": 10**200, "long": "x" * (3 << 20)}
+
+    def test_odd_values_hide_nothing(self):
+        text = json.dumps(self.ODD).replace("Infinity", "1e400")
+        (self.store / ".zattrs").write_text(text)
+        self.assertEqual(json.loads(text), self.ODD)
+        mnt = self.mount_store()
+        self.assertEqual(np.load(mnt / "attrs.npy", allow_pickle=True)[()], self.ODD)
+        self.assertEqual(json.loads((mnt / "attrs.json").read_bytes()),
+                         {**self.ODD, "half": "\ufffd", "infinite": None})
 
 
 class Sizes(ZarrTest):

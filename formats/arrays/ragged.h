@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ragged arrays of stores: NAME holds the rows of all records, one behind the other, NAME_offsets
+// where each begins. A store says no more of them than these names; the numbers must bear it out.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/arrays/array.h"
+#include "formats/format.h"
+#include "formats/store.h"
+
+namespace npyfs {
+
+// Where each record begins and the last one ends: N + 1 numbers, from 0 on, none below the one
+// before.
+using OffsetsPtr = std::shared_ptr<const std::vector<std::int64_t>>;
+
+inline constexpr std::string_view kOffsetsEnd = "_offsets";
+
+// Both arrays, the values in C order. Immutable; shared by those who show one of them.
+struct RaggedPair {
+  ArrayPtr values;
+  ArrayPtr offsets;
+  std::string name;  // of the values, for messages
+};
+
+// Who has the offsets of a pair: read_offsets(), or what was read before.
+using FindOffsets = std::function<OffsetsPtr(const std::shared_ptr<const RaggedPair>& pair)>;
+
+// The offsets beside the array `name` in `group`: integers of one axis, where it has an axis
+// itself. Null where there are none.
+const StoredArray* find_offsets(const Group& group, const std::string& name);
+
+// The pair of the array and its offsets, in C order.
+std::shared_ptr<const RaggedPair> make_ragged_pair(const StoredArray& values,
+                                                   const StoredArray& offsets,
+                                                   const std::string& name);
+
+// Reads them, 8 bytes a record, verifying what can be. Throws kUnsupported, naming the array, where
+// they are no offsets of the values; what reading throws.
+OffsetsPtr read_offsets(const RaggedPair& pair);
+
+// int64 [N + 1] in memory, as part of a store.
+ArrayPart offsets_part(const std::vector<std::int64_t>& offsets, const std::string& name);
+
+// A record for each, of as many rows as it has.
+std::shared_ptr<const Column> make_ragged_column(ArrayPtr values, OffsetsPtr offsets);
+
+}  // namespace npyfs

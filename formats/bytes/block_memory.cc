@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/bytes/block_memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace npyfs {
+
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kPage = 4096;
+
+// From here on a block has a mapping of its own: it is returned to the system as soon as it is
+// dropped, however the heap is fragmented.
+bool is_mapped(std::size_t nbytes) { return nbytes >= kHugePage; }
+
+std::size_t whole_pages(std::size_t nbytes) { return (nbytes + kPage - 1) & ~(kPage - 1); }
+
+// Begins a huge page.
+std::byte* map_aligned(std::size_t nbytes) {
+  const std::size_t mapped = whole_pages(nbytes) + kHugePage;
+  if (mapped < nbytes) {
+    throw std::bad_alloc();
+  }
+  void* const got =
+      ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (got == MAP_FAILED) {
+    throw std::bad_alloc();
+  }
+  auto* const begin = static_cast<std::byte*>(got);
+  const std::size_t before = -reinterpret_cast<std::uintptr_t>(begin) & (kHugePage - 1);
+  std::byte* const bytes = begin + before;
+  if (before > 0) {
+    ::munmap(begin, before);
+  }
+  if (kHugePage > before) {
+    ::munmap(bytes + whole_pages(nbytes), kHugePage - before);
+  }
+  // Where the kernel has none to give, small ones do.
+  ::madvise(bytes, whole_pages(nbytes), MADV_HUGEPAGE);
+  return bytes;
+}
+
+}  // namespace
+
+std::byte* take_block_memory(std::size_t nbytes) {
+  auto* const bytes =
+      is_mapped(nbytes) ? map_aligned(nbytes) : static_cast<std::byte*>(std::malloc(nbytes + 1));
+  if (bytes == nullptr) {
+    throw std::bad_alloc();
+  }
+#if defined(__SANITIZE_ADDRESS__)
+  // What a decoder forgets to fill must not look right by chance.
+  std::memset(bytes, 0xa5, nbytes);
+#endif
+  return bytes;
+}
+
+void give_back_block_memory(std::byte* bytes, std::size_t nbytes) noexcept {
+  if (is_mapped(nbytes)) {
+    ::munmap(bytes, whole_pages(nbytes));
+  } else {
+    std::free(bytes);
+  }
+}
+
+}  // namespace npyfs

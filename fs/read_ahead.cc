@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "fs/read_ahead.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "fs/quiet_thread.h"
+
+namespace npyfs {
+
+namespace {
+
+// The kernel asks ahead of a reader itself, and several threads answer: requests come a little out
+// of order.
+constexpr std::uint64_t kSlackNbytes = std::uint64_t{512} << 10;
+// Steps in which a reader's window moves on: fewer tasks, and whole small chunks.
+constexpr std::uint64_t kStepNbytes = std::uint64_t{256} << 10;
+constexpr std::uint64_t kMostAheadNbytes = std::uint64_t{64} << 20;
+
+}  // namespace
+
+ReadAhead::ReadAhead(BlockCache& cache, unsigned threads)
+    : cache_(cache),
+      most_ahead_nbytes_(std::min(cache.capacity_nbytes() / 4 / kMostReaders, kMostAheadNbytes)) {
+  for (unsigned i = 0; i < threads; ++i) {
+    threads_.push_back(start_quiet_thread([this] { run(); }));
+  }
+}
+
+ReadAhead::~ReadAhead() {
+  {
+    const MutexLock lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+ReadAhead::Reader& ReadAhead::find_reader(const NpyFile& file, ByteRange range) {
+  Reader* oldest = &readers_.front();
+  for (Reader& reader : readers_) {
+    if (reader.file == &file && range.begin <= reader.end + kSlackNbytes &&
+        range.end + kSlackNbytes >= reader.end && range.begin >= reader.begin) {
+      reader.end = std::max(reader.end, range.end);
+      reader.read_nbytes += range.nbytes();
+      return reader;
+    }
+    if (reader.last_used < oldest->last_used) {
+      oldest = &reader;
+    }
+  }
+  *oldest = {&file, range.begin, range.end, range.nbytes(), range.end, 0};
+  return *oldest;
+}
+
+void ReadAhead::note_read(const NpyFile& file, ByteRange range) {
+  const MutexLock lock(mutex_);
+  Reader& reader = find_reader(file, range);
+  reader.last_used = ++clock_;
+  const std::uint64_t run = reader.end - reader.begin;
+  if (run < kLeastRunNbytes || reader.read_nbytes < run - run / 4 || tasks_.size() >= kMostTasks) {
+    return;
+  }
+  // The longer the run, the more will be read.
+  const std::uint64_t begin = std::max(reader.planned_end, reader.end);
+  const std::uint64_t end = std::min(reader.end + std::min(run, most_ahead_nbytes_), file.nbytes());
+  if (begin >= end || (end - begin < kStepNbytes && end < file.nbytes())) {
+    return;
+  }
+  tasks_.push_back({&file, {begin, end}});
+  reader.planned_end = end;
+  wake_.notify_all();
+}
+
+void ReadAhead::run() {
+  while (true) {
+    Task task;
+    {
+      const MutexLock lock(mutex_);
+      while (tasks_.empty() && !stop_) {
+        wake_.wait(mutex_);
+      }
+      if (stop_) {
+        return;
+      }
+      task = tasks_.front();
+      tasks_.pop_front();
+    }
+    try {
+      decode(task);
+    } catch (const std::exception&) {
+      // Whoever reads it finds the same, and can be told.
+    }
+  }
+}
+
+void ReadAhead::decode(const Task& task) {
+  // Rows that cross several chunks name each of them again and again.
+  struct Known {
+    const ChunkSource* chunks = nullptr;
+    std::uint64_t chunk = 0;
+  };
+  std::array<Known, 64> known;
+  Plan plan;
+  ByteRange range = task.range;
+  bool more = true;
+  while (more && !stop_) {
+    plan.clear();
+    task.file->plan_read(range.begin, range.nbytes(), plan);
+    for (const Piece& piece : plan.pieces()) {
+      if (stop_) {
+        return;
+      }
+      // A chunk that would push out much of what others use is left to its reader.
+      if (piece.kind != Piece::Kind::kChunk ||
+          piece.chunks->chunk_nbytes(piece.chunk) > most_ahead_nbytes_) {
+        continue;
+      }
+      Known& last = known[piece.chunk % known.size()];
+      if (last.chunks != piece.chunks || last.chunk != piece.chunk) {
+        last = {piece.chunks, piece.chunk};
+        cache_.load(*piece.chunks, piece.chunk);
+      }
+    }
+    range.begin += plan.nbytes();
+    more = plan.full() && !range.empty();
+  }
+}
+
+}  // namespace npyfs

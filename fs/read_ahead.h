@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decodes what readers in order will ask for next, on threads of its own.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "formats/bytes/byte_range.h"
+#include "fs/block_cache.h"
+#include "fs/mutex.h"
+#include "fs/npy_file.h"
+
+namespace npyfs {
+
+// Any thread.
+class ReadAhead {
+ public:
+  // `threads` > 0. What is decoded ahead takes at most a quarter of the cache.
+  ReadAhead(BlockCache& cache, unsigned threads);
+  // Waits for the chunks that are being decoded just now.
+  ~ReadAhead();
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+
+  // A read of `range` of `file` was answered from decoded chunks. Does not wait for any decoding.
+  // `file` must outlive this.
+  void note_read(const NpyFile& file, ByteRange range);
+
+  // As many bytes a reader must have read in order before anything is done ahead of it: random
+  // windows are not to decode what nobody wants.
+  static constexpr std::uint64_t kLeastRunNbytes = std::uint64_t{512} << 10;
+
+ private:
+  // A reader that goes through a file in order, as far as its requests tell.
+  struct Reader {
+    const NpyFile* file = nullptr;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t read_nbytes = 0;
+    std::uint64_t planned_end = 0;  // up to here everything is decoded, or about to be
+    std::uint64_t last_used = 0;
+  };
+  struct Task {
+    const NpyFile* file;
+    ByteRange range;
+  };
+
+  Reader& find_reader(const NpyFile& file, ByteRange range) REQUIRES(mutex_);
+  void run();
+  void decode(const Task& task);
+
+  // Readers at once that are told apart.
+  static constexpr std::size_t kMostReaders = 8;
+  static constexpr std::size_t kMostTasks = 64;
+
+  BlockCache& cache_;
+  const std::uint64_t most_ahead_nbytes_;  // of one reader
+  std::atomic<bool> stop_{false};
+  Mutex mutex_;
+  Condition wake_;
+  std::array<Reader, kMostReaders> readers_ GUARDED_BY(mutex_);
+  std::uint64_t clock_ GUARDED_BY(mutex_) = 0;
+  std::deque<Task> tasks_ GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace npyfs
