@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <new>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,10 @@ namespace {
 
 // Asking for each of n chunks costs n steps.
 constexpr hsize_t kMostListedChunks = 16384;
+
+// Ways that lead to one group. A few groups that link to each other twice have more ways through
+// them than could ever be gone.
+constexpr std::size_t kMostVisits = 1000;
 
 struct Link {
   std::string name;
@@ -36,6 +41,12 @@ herr_t gather_link(hid_t /*group*/, const char* name, const H5L_info_t* info, vo
 std::string below(const std::string& path, const std::string& name) {
   return path.empty() || path.back() == '/' ? path + name : path + "/" + name;
 }
+
+// Concerns the whole file, and not what a link leads to.
+class TooManyLinks : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 class Walker {
  public:
@@ -101,6 +112,12 @@ class Walker {
     const auto address = std::make_pair(about.fileno, about.addr);
     if (std::count(on_path_.begin(), on_path_.end(), address) > 0) {
       return;  // a link back to where it hangs
+    }
+    if (++visits_[address] > kMostVisits) {
+      throw TooManyLinks(
+          fmt::format("more than {} links lead to its group {}, expected fewer; they "
+                      "multiply what it holds",
+                      kMostVisits, path));
     }
     if (on_path_.size() >= kMostGroupDepth) {
       warn(path, "left out, as groups nest too deeply");
@@ -187,6 +204,7 @@ class Walker {
   hid_t file_;
   const SendFrame& send_;
   AttributeBudget attribute_budget_;
+  std::map<std::pair<unsigned long, haddr_t>, std::size_t> visits_;  // of groups
   struct LeftOut {
     std::size_t count = 0;
     std::vector<std::string> names;  // the first ones
