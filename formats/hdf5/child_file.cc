@@ -28,6 +28,7 @@ struct ChildFile {
   haddr_t end_of_addresses;
 };
 
+// The library's callbacks have no other place for it; the process has one file, and one thread.
 ChildFile the_file;
 bool is_open = false;
 

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import signal
 import struct
 import time
@@ -13,7 +12,7 @@ import unittest
 
 import numpy as np
 
-from mounting import PAGE, TIMEOUT, MountTest, npyfs, read_direct, read_range, saved
+from mounting import PAGE, TIMEOUT, MountTest, memory_of, npyfs, read_direct, read_range, saved
 
 try:
     import h5py
@@ -53,8 +52,7 @@ class Hdf5Test(MountTest):
 
     def peak_nbytes(self, mnt):
         """The most memory that the daemon has ever had."""
-        status = pathlib.Path(f"/proc/{self.daemon(mnt)}/status").read_text()
-        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
+        return memory_of(self.daemon(mnt), "VmHWM")
 
 
 class Whole(Hdf5Test):
