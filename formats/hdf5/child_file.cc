@@ -28,6 +28,7 @@ struct ChildFile {
   haddr_t end_of_addresses;
 };
 
+// The library's callbacks have no other place for it; the process has one file, and one thread.
 ChildFile the_file;
 bool is_open = false;
 
@@ -124,7 +125,8 @@ H5File open_child_file() {
   if (kDriver < 0 || H5Pset_driver(access.id(), kDriver, nullptr) < 0) {
     throw hdf5_failed("cannot read a file that is open already");
   }
-  const char* const name = "the file";
+  // Absolute: of others the library asks in which folder it is, which it cannot.
+  const char* const name = "/file";
   hid_t file = H5Fopen(name, H5F_ACC_RDONLY, access.id());
   if (file < 0) {
     const std::string why = last_hdf5_error();

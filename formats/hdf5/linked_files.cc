@@ -287,6 +287,10 @@ class Opener {
     LinkedFile& file = linked_file(from, link.file);
     const VisitScope scope(*this, {&file, link.path});
     GroupDescription described = describe(file, link.path);
+    if (described.groups.empty() && described.arrays.empty() && described.links.empty()) {
+      throw file_error(ErrorKind::kNotFound, file.process->source()->name(),
+                       fmt::format("it has no group or array {}", printable(link.path)));
+    }
     for (GroupDescription& inner : described.groups) {
       inner.name = link.name;
     }
