@@ -655,7 +655,9 @@ class DatasetBuilder {
     dataset_.arrays = std::move(stores.arrays);
     auto next = stores.splits.begin();
     for (Split& split : dataset_.splits) {
-      split = is_store(split) ? std::move(*next++) : std::move(split);
+      if (is_store(split)) {
+        split = std::move(*next++);
+      }
     }
   }
 
