@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/half.h"
 
 namespace npyfs {
 
@@ -25,27 +26,8 @@ std::vector<std::byte> element_bytes(T value) {
   return bytes;
 }
 
-// IEEE half: 10 bits behind the leading one, exponents -14 to 15; ties go to the even neighbour.
-std::uint16_t half_bits(double value) {
-  const int sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) {
-    return 0x7e00;
-  }
-  if (magnitude >= 65520) {
-    return static_cast<std::uint16_t>(sign | 0x7c00);
-  }
-  if (magnitude < std::ldexp(1.0, -14)) {
-    return static_cast<std::uint16_t>(sign | static_cast<int>(std::nearbyint(magnitude * 0x1p24)));
-  }
-  // A fraction that rounds up to 2048 carries into the exponent by itself.
-  const int exponent = std::ilogb(magnitude);
-  const int fraction = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
-  return static_cast<std::uint16_t>(sign | (((exponent + 15) << 10) + fraction - 1024));
-}
-
 std::vector<std::byte> half_element(double value) {
-  const std::uint16_t bits = half_bits(value);
+  const std::uint16_t bits = double_to_half(value);
   const bool overflows = (bits & 0x7fff) == 0x7c00 && std::isfinite(value);
   return overflows ? std::vector<std::byte>() : element_bytes(bits);
 }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "formats/arrays/chunked_array.h"
+#include "formats/bytes/transpose.h"
 #include "formats/chunk_grid.h"
-#include "formats/payloads/transpose.h"
 
 namespace npyfs {
 

@@ -14,6 +14,7 @@
 
 #include "formats/bytes/endian.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/text_view.h"
 #include "formats/bytes/utf8.h"
 
 namespace npyfs {
@@ -33,10 +34,6 @@ constexpr char32_t kWasEscaped = 0x8000'0000;
 
 // numpy leaves room for the growing axis to be rewritten in place with any number of digits.
 constexpr std::size_t kGrowthDigits = 21;
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 // The number of bytes before the text: 10 in version 1.0, 12 after.
 std::size_t prefix_nbytes(int major) { return major == 1 ? 10 : 12; }

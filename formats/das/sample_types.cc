@@ -96,18 +96,7 @@ void convert_to(const DType& from, std::span<const std::byte> in, std::span<std:
   }
 }
 
-// The bits of a float16 that is only swapped, or was an int8 or uint8: 11 bits hold both.
-std::uint16_t double_to_half(double value) {
-  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
-  if (value == 0) {
-    return sign;
-  }
-  int exponent = 0;
-  const double fraction = std::frexp(std::fabs(value), &exponent);  // in [0.5, 1)
-  return static_cast<std::uint16_t>(sign | (exponent + 14) << 10 |
-                                    (static_cast<int>(std::ldexp(fraction, 11)) & 0x3ff));
-}
-
+// A float16 is only swapped; an int8 or uint8 is one exactly.
 void convert_to_half(const DType& from, std::span<const std::byte> in, std::span<std::byte> out) {
   const bool swap = is_big_endian(from);
   for (std::size_t i = 0; i < out.size() / 2; ++i) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "formats/bytes/endian.h"
+#include "formats/bytes/text_view.h"
 #include "formats/kaldi/compressed.h"
 
 namespace npyfs {
@@ -20,10 +21,6 @@ void convert(std::span<const std::byte> in, std::span<std::byte> out) {
     const To value = static_cast<To>(load_le<From>(in.data() + i * sizeof(From)));
     std::memcpy(out.data() + i * sizeof(To), &value, sizeof value);
   }
-}
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 template <typename T>

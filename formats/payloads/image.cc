@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "formats/bytes/crc.h"
+#include "formats/bytes/text_view.h"
 #include "formats/payloads/image_codecs.h"
 
 namespace npyfs {
@@ -27,10 +28,6 @@ constexpr std::uint64_t kAlwaysAllowedNbytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostNbytes = std::uint64_t{1} << 30;
 // More segments before its frame than this has no jpeg.
 constexpr int kMostSegments = 4096;
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 std::uint16_t be16(const std::byte* bytes) {
   return __builtin_bswap16(load_le<std::uint16_t>(bytes));

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "formats/bytes/npy_header.h"
+#include "formats/bytes/transpose.h"
 #include "formats/damage_list.h"
 #include "formats/extents.h"
 #include "formats/payloads/payload.h"
-#include "formats/payloads/transpose.h"
 
 namespace npyfs {
 

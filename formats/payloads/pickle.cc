@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "formats/bytes/byte_range.h"
+#include "formats/bytes/text_view.h"
 #include "formats/bytes/utf8.h"
 
 namespace npyfs {
@@ -74,10 +75,6 @@ constexpr KnownGlobal kGlobals[] = {
     {"__builtin__ bytes", Global::kBytes},
     {"__builtin__ bytearray", Global::kByteArray},
 };
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 // Two's complement of any length to decimal.
 std::string to_decimal(std::span<const std::byte> bytes) {

@@ -11,8 +11,8 @@
 #include <limits>
 
 #include "formats/bytes/byte_range.h"
+#include "formats/bytes/transpose.h"
 #include "formats/bytes/utf8.h"
-#include "formats/payloads/transpose.h"
 
 namespace npyfs {
 

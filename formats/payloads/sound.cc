@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/bytes/text_view.h"
 #include "formats/payloads/wav.h"
 
 namespace npyfs {
@@ -122,10 +123,6 @@ bool is_lossy(int format) {
     default:
       return false;
   }
-}
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 // Nothing where STREAMINFO does not say how long it is: a stream of unknown end.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "formats/bytes/text_view.h"
 #include "formats/bytes/utf8.h"
 #include "formats/extents.h"
 #include "formats/payloads/inspected_column.h"
@@ -19,10 +20,6 @@ namespace {
 
 // numpy's itemsize is a positive int32.
 constexpr std::uint64_t kMostCodePoints = INT32_MAX / 4;
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 // How many code points the record's `nbytes` have, part by part; where they are more than
 // kMostCodePoints, any number beyond.

@@ -8,6 +8,7 @@ import unittest
 import numpy as np
 
 from mounting import MountTest, npyfs, saved
+from writers import write_kaldi
 
 try:
     import h5py
@@ -162,6 +163,16 @@ class NpyDirectory(RaggedStores, MountTest):
         self.assertEqual(sorted(os.listdir(mnt / "train")),
                          ["labels.npy", "v.npy", "v_offsets.npy"])
         self.assertEqual(os.listdir(mnt / "@part=0of2/train"), ["labels.npy"])
+
+    def test_records_beside_a_store_are_cut_as_well(self):
+        write_kaldi(self.folder / "a", {f"u{i}": np.full((2, 3), i, "f4") for i in range(9)})
+        sources = f"val=ark:{self.folder}/a.ark", f"train=npy:{self.source}/train"
+        mnt = self.mount("--rank", "1", "--world-size", "3", *sources)
+        self.assertEqual(np.load(mnt / "val/keys.npy").tolist(), ["u3", "u4", "u5"])
+        self.assertEqual(np.load(mnt / "val/x.npy")[:, 0].tolist(), [3, 3, 4, 4, 5, 5])
+        self.check(mnt / "train", range(RECORDS // 3, RECORDS * 2 // 3))
+        mnt = self.mount("--rank", "2", "--world-size", "3", sources[0], name="alone")
+        self.assertEqual(np.load(mnt / "val/keys.npy").tolist(), ["u6", "u7", "u8"])
 
     def test_a_name_alone_makes_no_offsets(self):
         np.save(self.source / "train/v_offsets.npy", np.zeros((4, 2)))
