@@ -18,7 +18,7 @@ struct Expansion {
   // As many. Of a glob's match the folder that its pattern names before anything is matched ("."
   // for none); empty for what was written as it is.
   std::vector<std::string> folders;
-  bool is_list = false;            // false: LOCATION is a path itself
+  bool is_list = false;  // false: LOCATION is a path itself
 };
 
 // What exists as a path is taken as it is, before anything is expanded; a glob's matches come in

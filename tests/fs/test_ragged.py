@@ -8,17 +8,10 @@ import unittest
 import numpy as np
 
 from mounting import MountTest, npyfs, saved
+from optional import optional
 from writers import write_kaldi
 
-try:
-    import h5py
-except ImportError:
-    h5py = None
-try:
-    import numcodecs
-    import zarr
-except ImportError:
-    zarr = None
+h5py, numcodecs, zarr = map(optional, ("h5py", "numcodecs", "zarr"))
 
 RECORDS = 53
 

@@ -17,16 +17,9 @@ import unittest
 import numpy as np
 
 from mounting import MountTest, npyfs, read_range, saved
+from optional import optional
 
-try:
-    import h5py
-except ImportError:
-    h5py = None
-try:
-    import numcodecs
-    import zarr
-except ImportError:
-    zarr = None
+h5py, numcodecs, zarr = map(optional, ("h5py", "numcodecs", "zarr"))
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 
