@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <list>
+#include <new>
 #include <unordered_map>
 
 #include "formats/bytes/error.h"
@@ -63,10 +64,46 @@ struct BlockCache::Impl {
     std::list<Key>::iterator used;
   };
 
+  using Entries = std::unordered_map<Key, Entry, KeyHash>;
+
+  // A new entry's decoding begins.
+  void announce(Entries::iterator at) REQUIRES(mutex) {
+    try {
+      at->second.flight = std::make_shared<Flight>();
+    } catch (...) {
+      entries.erase(at);
+      throw;
+    }
+  }
+
+  // What the cache holds makes room: the kernel bounds a process's mappings in number, too.
+  void take_memory(BlockBytes& bytes, std::uint64_t nbytes) {
+    try {
+      bytes.resize(nbytes);
+    } catch (const std::bad_alloc&) {
+      drop_all();
+      bytes.resize(nbytes);
+    }
+  }
+
+  void drop_all() {
+    const MutexLock lock(mutex);
+    while (!recent.empty()) {
+      drop_oldest();
+    }
+  }
+
+  void drop_oldest() REQUIRES(mutex) {
+    const auto oldest = entries.find(recent.back());
+    held_nbytes -= oldest->second.nbytes;
+    entries.erase(oldest);
+    recent.pop_back();
+  }
+
   std::shared_ptr<const Block> decode(const ChunkSource& chunks, std::uint64_t chunk) {
     const SourceWatch watch;
     auto block = std::make_shared<Block>();
-    block->bytes.resize(chunks.chunk_nbytes(chunk));
+    take_memory(block->bytes, chunks.chunk_nbytes(chunk));
     Decoding context(*block, verified);
     chunks.decode(chunk, block->bytes, context);
     watch.check_unchanged();
@@ -88,10 +125,7 @@ struct BlockCache::Impl {
     held_nbytes += entry.nbytes;
     // The newest stays, however large: it is about to be asked for again, page by page.
     while (held_nbytes > capacity_nbytes && recent.size() > 1) {
-      const auto oldest = entries.find(recent.back());
-      held_nbytes -= oldest->second.nbytes;
-      entries.erase(oldest);
-      recent.pop_back();
+      drop_oldest();
     }
     decoded.notify_all();
   }
@@ -117,7 +151,7 @@ struct BlockCache::Impl {
   VerifiedRecords& verified;
   Mutex mutex;  // never held while decoding
   Condition decoded;
-  std::unordered_map<Key, Entry, KeyHash> entries GUARDED_BY(mutex);
+  Entries entries GUARDED_BY(mutex);
   std::list<Key> recent GUARDED_BY(mutex);  // of the entries with a block, newest first
   std::uint64_t held_nbytes GUARDED_BY(mutex) = 0;
   std::uint64_t failures GUARDED_BY(mutex) = 0;
@@ -133,7 +167,7 @@ std::shared_ptr<const Block> BlockCache::find_or_wait(const ChunkSource& chunks,
   const MutexLock lock(impl_->mutex);
   const auto [at, is_new] = impl_->entries.try_emplace(Key{chunks.serial(), chunk});
   if (is_new) {
-    at->second.flight = std::make_shared<Impl::Flight>();
+    impl_->announce(at);
     return nullptr;
   }
   const std::shared_ptr<Impl::Flight> flight = at->second.flight;
@@ -180,7 +214,7 @@ void BlockCache::load(const ChunkSource& chunks, std::uint64_t chunk) {
     if (!is_new) {
       return;
     }
-    at->second.flight = std::make_shared<Impl::Flight>();
+    impl_->announce(at);
   }
   decode(chunks, chunk);
 }

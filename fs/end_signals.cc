@@ -2,7 +2,9 @@
 
 #include "fs/end_signals.h"
 
+#include <array>
 #include <chrono>
+#include <ctime>
 
 #include "fs/fuse_ops.h"
 #include "fs/quiet_thread.h"
@@ -11,6 +13,7 @@ namespace npyfs {
 
 namespace {
 
+constexpr std::array kEnding{SIGTERM, SIGINT, SIGHUP};
 // Interrupts what the loop's thread sleeps in.
 constexpr int kWake = SIGUSR1;
 // Ends the watching.
@@ -31,7 +34,7 @@ bool has_default_handler(int number) {
 
 EndSignals::EndSignals(fuse_session* session) : session_(session), loop_(pthread_self()) {
   sigemptyset(&ending_);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+  for (const int number : kEnding) {
     if (has_default_handler(number)) {
       sigaddset(&ending_, number);
     }
@@ -43,7 +46,22 @@ EndSignals::EndSignals(fuse_session* session) : session_(session), loop_(pthread
 
 EndSignals::~EndSignals() {
   finish();
+  // A second one while all this ends is not to kill what is ending.
+  const timespec now{};
+  while (sigtimedwait(&ending_, nullptr, &now) > 0) {
+  }
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+bool EndSignals::is_pending() const {
+  sigset_t pending;
+  sigpending(&pending);
+  for (const int number : kEnding) {
+    if (sigismember(&pending, number) == 1 && sigismember(&ending_, number) == 1) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void EndSignals::watch() {

@@ -28,6 +28,8 @@ class EndSignals {
   EndSignals(const EndSignals&) = delete;
   EndSignals& operator=(const EndSignals&) = delete;
 
+  // Whether one is held back.
+  bool is_pending() const;
   // Takes them from here on.
   void watch();
   // The loop has ended. Also if it was never watched.

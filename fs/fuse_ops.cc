@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "formats/bytes/dtype.h"
@@ -246,10 +247,14 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
         [&](ByteRange range, Plan& plan) { plan_file(target, range, plan); }, gathered);
     const auto& parts = gathered.parts();
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
-    if (gathered.any_decoded() && target.node->npy != nullptr) {
-      fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes});
+    try {
+      if (gathered.any_decoded() && target.node->npy != nullptr) {
+        fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes});
+      }
+      gathered.clear();
+    } catch (const std::bad_alloc&) {
+      // The request has been answered.
     }
-    gathered.clear();
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that take no signals.
+// Threads that take no signals: those that end a mount are for fs/end_signals.
 
 #pragma once
 
@@ -12,16 +12,21 @@
 
 namespace npyfs {
 
-// Signals are the main thread's: taken by another, they would set libfuse's flag but not wake it.
+// Throws std::system_error where the system has no thread to give.
 template <typename Work>
 std::thread start_quiet_thread(Work&& work) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::forward<Work>(work));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
+  // A thread begins with the mask of who starts it.
+  struct AllHeldBack {
+    AllHeldBack() {
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
+    ~AllHeldBack() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    sigset_t before;
+  };
+  const AllHeldBack held;
+  return std::thread(std::forward<Work>(work));
 }
 
 }  // namespace npyfs

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <system_error>
 
 #include "fs/quiet_thread.h"
 
@@ -23,8 +24,13 @@ constexpr std::uint64_t kMostAheadNbytes = std::uint64_t{64} << 20;
 ReadAhead::ReadAhead(BlockCache& cache, unsigned threads)
     : cache_(cache),
       most_ahead_nbytes_(std::min(cache.capacity_nbytes() / 4 / kMostReaders, kMostAheadNbytes)) {
-  for (unsigned i = 0; i < threads; ++i) {
-    threads_.push_back(start_quiet_thread([this] { run(); }));
+  threads_.reserve(threads);
+  try {
+    for (unsigned i = 0; i < threads; ++i) {
+      threads_.push_back(start_quiet_thread([this] { run(); }));
+    }
+  } catch (const std::system_error&) {
+    // A limit on threads: readers decode what those that there are leave.
   }
 }
 
@@ -52,7 +58,7 @@ ReadAhead::Reader& ReadAhead::find_reader(const NpyFile& file, ByteRange range) 
       oldest = &reader;
     }
   }
-  *oldest = {&file, range.begin, range.end, range.nbytes(), range.end, 0};
+  *oldest = {&file, range.begin, range.end, range.nbytes(), range.end, 0, ++readers_seen_, false};
   return *oldest;
 }
 
@@ -60,6 +66,10 @@ void ReadAhead::note_read(const NpyFile& file, ByteRange range) {
   const MutexLock lock(mutex_);
   Reader& reader = find_reader(file, range);
   reader.last_used = ++clock_;
+  if (reader.has_its_share && reader.end < reader.planned_end) {
+    return;
+  }
+  reader.has_its_share = false;
   const std::uint64_t run = reader.end - reader.begin;
   if (run < kLeastRunNbytes || reader.read_nbytes < run - run / 4 || tasks_.size() >= kMostTasks) {
     return;
@@ -70,7 +80,7 @@ void ReadAhead::note_read(const NpyFile& file, ByteRange range) {
   if (begin >= end || (end - begin < kStepNbytes && end < file.nbytes())) {
     return;
   }
-  tasks_.push_back({&file, {begin, end}});
+  tasks_.push_back({&file, {begin, end}, reader.number});
   reader.planned_end = end;
   wake_.notify_all();
 }
@@ -90,20 +100,35 @@ void ReadAhead::run() {
       tasks_.pop_front();
     }
     try {
-      decode(task);
+      if (const std::uint64_t end = decode(task); end < task.range.end) {
+        stop_at(end, task);
+      }
     } catch (const std::exception&) {
       // Whoever reads it finds the same, and can be told.
     }
   }
 }
 
-void ReadAhead::decode(const Task& task) {
+void ReadAhead::stop_at(std::uint64_t end, const Task& task) {
+  const MutexLock lock(mutex_);
+  std::erase_if(tasks_, [&](const Task& other) { return other.reader == task.reader; });
+  for (Reader& reader : readers_) {
+    if (reader.number == task.reader) {
+      reader.planned_end = end;
+      reader.has_its_share = true;
+    }
+  }
+}
+
+std::uint64_t ReadAhead::decode(const Task& task) {
   // Rows that cross several chunks name each of them again and again.
   struct Known {
     const ChunkSource* chunks = nullptr;
     std::uint64_t chunk = 0;
   };
   std::array<Known, 64> known;
+  // Rows may cross many chunks of which they take little.
+  std::uint64_t left = most_ahead_nbytes_;
   Plan plan;
   ByteRange range = task.range;
   bool more = true;
@@ -111,23 +136,26 @@ void ReadAhead::decode(const Task& task) {
     plan.clear();
     task.file->plan_read(range.begin, range.nbytes(), plan);
     for (const Piece& piece : plan.pieces()) {
-      if (stop_) {
-        return;
-      }
-      // A chunk that would push out much of what others use is left to its reader.
-      if (piece.kind != Piece::Kind::kChunk ||
-          piece.chunks->chunk_nbytes(piece.chunk) > most_ahead_nbytes_) {
+      const std::uint64_t at = range.begin;
+      range.begin += piece.nbytes;
+      if (stop_ || piece.kind != Piece::Kind::kChunk) {
         continue;
       }
       Known& last = known[piece.chunk % known.size()];
-      if (last.chunks != piece.chunks || last.chunk != piece.chunk) {
-        last = {piece.chunks, piece.chunk};
-        cache_.load(*piece.chunks, piece.chunk);
+      if (last.chunks == piece.chunks && last.chunk == piece.chunk) {
+        continue;
       }
+      const std::uint64_t nbytes = piece.chunks->chunk_nbytes(piece.chunk);
+      if (nbytes > left) {
+        return at;
+      }
+      left -= nbytes;
+      last = {piece.chunks, piece.chunk};
+      cache_.load(*piece.chunks, piece.chunk);
     }
-    range.begin += plan.nbytes();
     more = plan.full() && !range.empty();
   }
+  return task.range.end;
 }
 
 }  // namespace npyfs

@@ -21,7 +21,8 @@ namespace npyfs {
 // Any thread.
 class ReadAhead {
  public:
-  // `threads` > 0. What is decoded ahead takes at most a quarter of the cache.
+  // As many threads, or what the system has to give. What is decoded ahead takes about a quarter of
+  // the cache at most, each of kMostReaders its share.
   ReadAhead(BlockCache& cache, unsigned threads);
   // Waits for the chunks that are being decoded just now.
   ~ReadAhead();
@@ -45,15 +46,21 @@ class ReadAhead {
     std::uint64_t read_nbytes = 0;
     std::uint64_t planned_end = 0;  // up to here everything is decoded, or about to be
     std::uint64_t last_used = 0;
+    std::uint64_t number = 0;    // of all there have been
+    bool has_its_share = false;  // nothing more is done before it has come to planned_end
   };
   struct Task {
     const NpyFile* file;
     ByteRange range;
+    std::uint64_t reader;
   };
 
   Reader& find_reader(const NpyFile& file, ByteRange range) REQUIRES(mutex_);
   void run();
-  void decode(const Task& task);
+  // Returns the end of what is decoded now: that of the task, or where the share was used up.
+  std::uint64_t decode(const Task& task);
+  // What begins at `end` is left to the reader.
+  void stop_at(std::uint64_t end, const Task& task);
 
   // Readers at once that are told apart.
   static constexpr std::size_t kMostReaders = 8;
@@ -66,6 +73,7 @@ class ReadAhead {
   Condition wake_;
   std::array<Reader, kMostReaders> readers_ GUARDED_BY(mutex_);
   std::uint64_t clock_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t readers_seen_ GUARDED_BY(mutex_) = 0;
   std::deque<Task> tasks_ GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
 };

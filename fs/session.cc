@@ -222,14 +222,20 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
 
   const bool foreground = options.foreground || options.debug;
   // The caller's process ends here with 0, if not in the foreground; threads start only after it.
+  if (!foreground && signals.is_pending()) {
+    // It would stay behind in the process that ends.
+    throw Error(ErrorKind::kIo, options.mountpoint + ": a signal ended the mount", EINTR);
+  }
   if (fuse_daemonize(foreground ? 1 : 0) != 0) {
     throw Error(ErrorKind::kIo, "cannot become a daemon");
   }
   open_log(foreground ? LogTarget::kStderr : LogTarget::kSyslog, options.debug);
   dropper = std::make_unique<CacheDropper>(session.get(), tree);
-  // Verifying a record of terabytes must not keep a mount from ending.
-  verified.set_proceed([&session] {
-    if (fuse_session_exited(session.get()) != 0) {
+  // Verifying a record of terabytes must not keep a mount from ending. libfuse takes its flag back
+  // when the loop has ended.
+  std::atomic<bool> ending{false};
+  verified.set_proceed([&session, &ending] {
+    if (ending || fuse_session_exited(session.get()) != 0) {
       throw Error(ErrorKind::kIo, "the mount is ending", EINTR);
     }
   });
@@ -238,6 +244,7 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   fs.read_ahead = &read_ahead;
   signals.watch();
   const int ended = run_loop(session.get(), options.threads);
+  ending = true;
   signals.finish();
   if (ended < 0) {
     log_error(fmt::format("{}: serving ended: {}", options.mountpoint, libfuse_said()));

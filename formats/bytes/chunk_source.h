@@ -49,7 +49,8 @@ class ChunkSource {
 
   // Decoded size of a chunk in bytes.
   virtual std::uint64_t chunk_nbytes(std::uint64_t chunk) const = 0;
-  // Fills all of `out` (chunk_nbytes long; nobody has zeroed it) but what it marks as damaged. A throw concerns the whole chunk.
+  // Fills all of `out` (chunk_nbytes long; nobody has zeroed it) but what it marks as damaged. A
+  // throw concerns the whole chunk.
   virtual void decode(std::uint64_t chunk, std::span<std::byte> out,
                       DecodeContext& context) const = 0;
 

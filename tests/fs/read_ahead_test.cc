@@ -21,20 +21,24 @@ namespace {
 
 constexpr std::uint64_t kChunk = 64 << 10;
 
-// Bytes in equal chunks; says which have been decoded.
+// Bytes in equal chunks, a stripe from one after the other; says which have been decoded.
 class ChunkedBytes : public Array, public ChunkSource {
  public:
-  ChunkedBytes(std::uint64_t chunks, std::uint64_t chunk_nbytes, std::set<std::uint64_t> failing)
+  ChunkedBytes(std::uint64_t chunks, std::uint64_t chunk_nbytes, std::set<std::uint64_t> failing,
+               std::uint64_t stripe)
       : Array(DType::simple("|u1"), {chunks * chunk_nbytes}),
+        chunks_(chunks),
         chunk_nbytes_(chunk_nbytes),
+        stripe_(stripe),
         failing_(std::move(failing)) {}
 
   std::string storage() const override { return "decoded"; }
   void plan(ByteRange range, Plan& plan) const override {
     while (!range.empty() && !plan.full()) {
-      const std::uint64_t chunk = range.begin / chunk_nbytes_;
-      const std::uint64_t end = std::min(range.end, (chunk + 1) * chunk_nbytes_);
-      plan.add_chunk(*this, chunk, range.begin % chunk_nbytes_, end - range.begin);
+      const std::uint64_t stripe = range.begin / stripe_;
+      const std::uint64_t end = std::min(range.end, (stripe + 1) * stripe_);
+      plan.add_chunk(*this, stripe % chunks_, stripe / chunks_ * stripe_ + range.begin % stripe_,
+                     end - range.begin);
       range.begin = end;
     }
   }
@@ -64,7 +68,9 @@ class ChunkedBytes : public Array, public ChunkSource {
   }
 
  private:
+  std::uint64_t chunks_;
   std::uint64_t chunk_nbytes_;
+  std::uint64_t stripe_;
   std::set<std::uint64_t> failing_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
@@ -74,8 +80,9 @@ class ChunkedBytes : public Array, public ChunkSource {
 class ReadAheadTest : public ::testing::Test {
  protected:
   struct File {
-    File(std::uint64_t chunks, std::uint64_t chunk_nbytes, std::set<std::uint64_t> failing)
-        : bytes(std::make_shared<ChunkedBytes>(chunks, chunk_nbytes, std::move(failing))),
+    File(std::uint64_t chunks, std::uint64_t chunk_nbytes, std::set<std::uint64_t> failing,
+         std::uint64_t stripe)
+        : bytes(std::make_shared<ChunkedBytes>(chunks, chunk_nbytes, std::move(failing), stripe)),
           npy({.name = "x", .array = bytes, .format = "fake", .sources = {}}, 64) {}
     std::shared_ptr<const ChunkedBytes> bytes;
     NpyFile npy;
@@ -83,8 +90,9 @@ class ReadAheadTest : public ::testing::Test {
 
   // Lives as long as the thread may look at it.
   const File& make_file(std::uint64_t chunks, std::uint64_t chunk_nbytes = kChunk,
-                        std::set<std::uint64_t> failing = {}) {
-    files_.push_back(std::make_unique<File>(chunks, chunk_nbytes, std::move(failing)));
+                        std::set<std::uint64_t> failing = {}, std::uint64_t stripe = 0) {
+    files_.push_back(std::make_unique<File>(chunks, chunk_nbytes, std::move(failing),
+                                            stripe == 0 ? chunk_nbytes : stripe));
     return *files_.back();
   }
   // Reads [begin, end) of the file in order, in requests like the kernel's.
@@ -148,13 +156,23 @@ TEST_F(ReadAheadTest, LeavesRandomWindowsAlone) {
   EXPECT_EQ(file.bytes->decoded(), std::set<std::uint64_t>());
 }
 
-TEST_F(ReadAheadTest, EndsWithTheFile) {
-  const File& file = make_file(20);
-  read_in_order(file, 0, 20 * kChunk);
-  read_in_order(file, 20 * kChunk, 20 * kChunk + 64);
+TEST_F(ReadAheadTest, TakesAShortLastStep) {
+  const File& file = make_file(17);
+  read_in_order(file, 0, 16 * kChunk);
+  EXPECT_TRUE(file.bytes->wait_for(16));
+}
+
+TEST_F(ReadAheadTest, TakesNoMoreThanItsShareOfTheCache) {
+  // A row of 2 MiB crosses 32 chunks of 4 MiB: half a MiB ahead of the reader is 8 of them, from
+  // the end of chunk 7's stripe on, as a header stands before; and its share is 2.
+  const File& file = make_file(32, 4 << 20, {}, 64 << 10);
+  read_in_order(file, 0, 512 << 10);
   finish_earlier();
-  const auto decoded = file.bytes->decoded();
-  EXPECT_TRUE(decoded.empty() || *decoded.rbegin() == 19U);
+  EXPECT_EQ(file.bytes->decoded(), (std::set<std::uint64_t>{7, 8}));
+  // Not before it has come that far.
+  read_in_order(file, 512 << 10, 640 << 10);
+  finish_earlier();
+  EXPECT_EQ(file.bytes->decoded(), (std::set<std::uint64_t>{7, 8, 9, 10}));
 }
 
 TEST_F(ReadAheadTest, GoesOnBehindWhatCannotBeDecoded) {
