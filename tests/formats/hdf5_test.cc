@@ -11,15 +11,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <random>
+#include <string>
+#include <vector>
 
+#include "formats/bytes/byte_source.h"
 #include "formats/bytes/codecs/codecs.h"
 #include "formats/hdf5/child_process.h"
 #include "formats/hdf5/chunk_index.h"
+#include "formats/hdf5/chunk_reader.h"
 #include "formats/hdf5/chunk_table.h"
 #include "formats/hdf5/description.h"
 #include "formats/hdf5/filters.h"
@@ -428,6 +434,82 @@ TEST(Hdf5Index, ReadsNoMoreThanTwiceTheFile) {
   }
   file.put_node(TreeFile::kTree + 6 * 512, 0, 0);
   EXPECT_THAT(file.refusal(), HasSubstr("in a circle"));
+}
+
+// Ten chunks of ten numbers of four bytes, by an implicit index: a version 1 header at byte 0 of a
+// file of 4096 bytes.
+class RowFile {
+ public:
+  explicit RowFile(std::uint64_t address) : bytes_(4096) {
+    put(0, 1, 1);    // version
+    put(2, 2, 2);    // messages
+    put(8, 4, 64);   // bytes of them
+    put(16, 2, 1);   // dataspace
+    put(18, 2, 24);  // its size
+    put(24, 1, 1);   // version
+    put(25, 1, 1);   // rank
+    put(26, 1, 1);   // may grow
+    put(32, 8, 100);
+    put(kMost, 8, 100);
+    put(48, 2, 8);        // layout
+    put(50, 2, 24);       // its size
+    put(56, 1, 4);        // version
+    put(57, 1, 2);        // chunked
+    put(59, 1, 2);        // rank 1, and the element
+    put(60, 1, 4);        // bytes of a length
+    put(61, 4, 10);       // numbers
+    put(65, 4, 4);        // bytes of a number
+    put(69, 1, 2);        // implicit
+    put(70, 8, address);  // of the first chunk
+  }
+
+  static constexpr std::size_t kMost = 40;
+
+  void put(std::size_t at, std::size_t width, std::uint64_t number) {
+    std::memcpy(bytes_.data() + at, &number, width);
+  }
+
+  // The grid, and what was warned of.
+  std::shared_ptr<const ChunkGrid> open(bool filtered, std::string& warning) const {
+    ArrayDescription array;
+    array.path = "/x";
+    array.dtype = DType::simple("<f4");
+    array.shape = {100};
+    ChunkedStorage storage;
+    storage.chunk_shape = {10};
+    if (filtered) {
+      storage.filters.push_back({60123, "what", {}});
+    }
+    const Hdf5Process process(std::make_shared<MemorySource>("a.h5", bytes_));
+    const auto soon = Hdf5Process::Clock::now() + std::chrono::seconds(60);
+    return make_chunk_reader(array, storage, process, soon,
+                             [&](const std::string& text) { warning += text; });
+  }
+
+  // The warning of a file all of whose chunks are damaged.
+  std::string refusal(bool filtered = false) const {
+    std::string warning;
+    const auto grid = open(filtered, warning);
+    for (std::uint64_t chunk = 0; chunk < grid->chunk_count(); ++chunk) {
+      const ChunkPlace place = grid->locate(chunk);
+      EXPECT_EQ(place.kind, ChunkPlace::Kind::kDamaged) << chunk;
+      EXPECT_NE(place.damage, nullptr) << chunk;
+    }
+    return warning;
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+TEST(Hdf5Index, OfARowWithoutAnEndIsRefused) {
+  // The last of its chunks would lie at the head of the file again.
+  EXPECT_THAT(RowFile(~0ULL - 255).refusal(), HasSubstr("have no end"));
+  // Whether a chunk is filtered, and how long it is then, such an index cannot tell.
+  EXPECT_THAT(RowFile(1000).refusal(true), HasSubstr("does not tell their sizes"));
+  RowFile short_row(1000);
+  short_row.put(RowFile::kMost, 8, 10);
+  EXPECT_THAT(short_row.refusal(), HasSubstr("axis 0 has 100 elements, expected at most 10"));
 }
 
 TEST(Hdf5Index, TableFindsChunks) {
