@@ -76,9 +76,14 @@ class ChunkReader : public ChunkGrid {
     if (row_ && chunk_count() > 0) {
       const std::uint64_t last = chunk_count() - 1;
       if (const Fault fault = fault_of(last, *find(last)); fault != Fault::kNone) {
+        // Which of the others lie behind the end as well is found when they are read.
         keep_damage(last, *find(last), fault);
-        further_damage_ = damaged_.at(last);
-        warn(further_damage_->error.what());
+        further_damage_ =
+            Damage{file_error(ErrorKind::kCorrupt, source_->name(),
+                              fmt::format("a chunk of {} is damaged: {}", printable(path_),
+                                          text_of(fault, *find(last)))),
+                   chunk_nbytes(last)};
+        warn(damaged_.at(last).error.what());
       }
     }
     if (unfiltered > 0) {

@@ -512,6 +512,27 @@ TEST(Hdf5Index, OfARowWithoutAnEndIsRefused) {
   EXPECT_THAT(short_row.refusal(), HasSubstr("axis 0 has 100 elements, expected at most 10"));
 }
 
+// Only the line of the last one says where it is.
+TEST(Hdf5Index, OfARowThatIsCutNamesNoOtherChunk) {
+  std::string warning;
+  const auto grid = RowFile(3900).open(false, warning);
+  EXPECT_THAT(warning, HasSubstr("a.h5 at byte 4260: the chunk of /x from element (90,) on: it has "
+                                 "40 bytes, but the file ends at byte 4096"));
+  for (std::uint64_t chunk = 0; chunk < 10; ++chunk) {
+    const ChunkPlace place = grid->locate(chunk);
+    if (chunk < 4) {
+      ASSERT_EQ(place.kind, ChunkPlace::Kind::kMapped) << chunk;
+      EXPECT_EQ(place.extent.offset, 3900 + 40 * chunk);
+      continue;
+    }
+    ASSERT_EQ(place.kind, ChunkPlace::Kind::kDamaged) << chunk;
+    EXPECT_STREQ(place.damage->error.what(),
+                 chunk == 9 ? warning.c_str()
+                            : "a.h5: a chunk of /x is damaged: it has 40 bytes, but the file ends "
+                              "at byte 4096");
+  }
+}
+
 TEST(Hdf5Index, TableFindsChunks) {
   ChunkTable table;
   for (const std::uint64_t chunk : {7, 3, 1'000'000}) {
