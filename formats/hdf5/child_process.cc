@@ -128,8 +128,9 @@ class Hdf5Process::Child {
       const auto most = std::clamp<milliseconds>(left, milliseconds(0), kMostSilence);
       const int found = ::poll(&ready, 1, static_cast<int>(most.count()));
       if (found == 0 || left <= milliseconds(0)) {
-        kill();
-        throw died();
+        throw file_error(ErrorKind::kIo, name_,
+                         "the HDF5 library has not answered in time; what it waits for may be slow "
+                         "storage: read again once that answers");
       }
       const ssize_t n = found < 0 ? -1 : ::recv(socket_, out.data(), out.size(), 0);
       if (n == 0 || (n < 0 && errno != EINTR)) {

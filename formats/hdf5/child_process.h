@@ -32,8 +32,9 @@ class Hdf5Process {
   using Clock = std::chrono::steady_clock;
 
   // Sends `request` and hands every frame of the answer to `take` until that returns true. Throws
-  // what `take` throws, and kCorrupt where the child dies, is silent for too long, or has not given
-  // all of the answer at `end`.
+  // what `take` throws, kCorrupt where the child dies, and kIo where it is silent for too long, or
+  // has not given all of the answer at `end`: storage may have stalled, so a later question can
+  // succeed.
   void ask(FrameWriter& request, Clock::time_point end,
            const std::function<bool(const Frame& frame)>& take) const;
 

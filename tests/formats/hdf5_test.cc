@@ -294,6 +294,25 @@ TEST_F(Hdf5Child, IsNotRunUnconfined) {
 #endif
 }
 
+// Time runs out where storage stalls, too: the file is not damaged for that, and asked again later.
+TEST_F(Hdf5Child, MayBeLateOnce) {
+  const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/das_contig.h5";
+  const Hdf5Process process(FileSource::open(path, path));
+  const auto describe = [&](Hdf5Process::Clock::time_point end) {
+    FrameWriter request(FrameKind::kDescribe);
+    request.add_text("/");
+    DescriptionBudget budget;
+    DescriptionReader reader(path, budget);
+    process.ask(request, end, [&](const Frame& frame) { return reader.add(frame); });
+    return reader.take();
+  };
+  const auto now = Hdf5Process::Clock::now();
+  const auto late = refusal_of([&] { describe(now); });
+  EXPECT_EQ(late.kind, ErrorKind::kIo) << late.text;
+  EXPECT_THAT(late.text, HasSubstr("has not answered in time"));
+  EXPECT_EQ(describe(now + std::chrono::minutes(5)).groups.size(), 1U);
+}
+
 // The path may lead to another file by the time the child is started.
 TEST_F(Hdf5Child, ReadsTheVeryFileThatWasOpened) {
   const fs::path golden = fs::path(NPYFS_TEST_DATA) / "hdf5";
