@@ -141,13 +141,19 @@ class Hdf5Process::Child {
   }
 
   int spawn(int socket, int file) {
+    // Above those that they are copied to: none overwrites another.
+    const Descriptor high_socket(::fcntl(socket, F_DUPFD_CLOEXEC, 16));
+    if (high_socket.get() < 0) {
+      return errno;
+    }
+    const Descriptor high_file(::fcntl(file, F_DUPFD_CLOEXEC, 16));
+    if (high_file.get() < 0) {
+      return errno;
+    }
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawnattr_init(&attributes);
-    // Above those that they are copied to: none overwrites another.
-    const Descriptor high_socket(::fcntl(socket, F_DUPFD_CLOEXEC, 16));
-    const Descriptor high_file(::fcntl(file, F_DUPFD_CLOEXEC, 16));
     ::posix_spawn_file_actions_adddup2(&actions, high_socket.get(), kChildSocket);
     ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);

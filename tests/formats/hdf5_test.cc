@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -294,23 +295,55 @@ TEST_F(Hdf5Child, IsNotRunUnconfined) {
 #endif
 }
 
+GroupDescription describe(const Hdf5Process& process, Hdf5Process::Clock::time_point end) {
+  FrameWriter request(FrameKind::kDescribe);
+  request.add_text("/");
+  DescriptionBudget budget;
+  DescriptionReader reader(process.source()->name(), budget);
+  process.ask(request, end, [&](const Frame& frame) { return reader.add(frame); });
+  return reader.take();
+}
+
 // Time runs out where storage stalls, too: the file is not damaged for that, and asked again later.
 TEST_F(Hdf5Child, MayBeLateOnce) {
   const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/das_contig.h5";
   const Hdf5Process process(FileSource::open(path, path));
-  const auto describe = [&](Hdf5Process::Clock::time_point end) {
-    FrameWriter request(FrameKind::kDescribe);
-    request.add_text("/");
-    DescriptionBudget budget;
-    DescriptionReader reader(path, budget);
-    process.ask(request, end, [&](const Frame& frame) { return reader.add(frame); });
-    return reader.take();
-  };
   const auto now = Hdf5Process::Clock::now();
-  const auto late = refusal_of([&] { describe(now); });
+  const auto late = refusal_of([&] { describe(process, now); });
   EXPECT_EQ(late.kind, ErrorKind::kIo) << late.text;
   EXPECT_THAT(late.text, HasSubstr("has not answered in time"));
-  EXPECT_EQ(describe(now + std::chrono::minutes(5)).groups.size(), 1U);
+  EXPECT_EQ(describe(process, now + std::chrono::minutes(5)).groups.size(), 1U);
+}
+
+// Of the limit on open files, which is given back.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t most) {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit limit{most, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  ~FileLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// No file is damaged for want of descriptors.
+TEST_F(Hdf5Child, IsNotStartedWithoutDescriptors) {
+  const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/das_contig.h5";
+  const Hdf5Process process(FileSource::open(path, path));
+  const auto soon = Hdf5Process::Clock::now() + std::chrono::minutes(5);
+  // The copies for the child are 16 and above: room for none of them, and for one.
+  for (const rlim_t most : {16, 17}) {
+    const FileLimit limit(most);
+    const auto refused = refusal_of([&] { describe(process, soon); });
+    EXPECT_EQ(refused.kind, ErrorKind::kIo) << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr("cannot start the reader of"));
+  }
+  EXPECT_EQ(describe(process, soon).groups.size(), 1U);
 }
 
 // The path may lead to another file by the time the child is started.
