@@ -242,9 +242,18 @@ void Hdf5Process::rest() const {
   child_.reset();
 }
 
-void Hdf5Process::ask(FrameWriter& request, Clock::time_point end,
-                      const std::function<bool(const Frame& frame)>& take) const {
+void Hdf5Process::ask(FrameWriter& request, Clock::time_point end, const TakeFrame& take) const {
   const std::lock_guard lock(mutex_);
+  ask_alone(request, end, take);
+}
+
+void Hdf5Process::ask(FrameWriter& request, Clock::duration most, const TakeFrame& take) const {
+  const std::lock_guard lock(mutex_);
+  ask_alone(request, Clock::now() + most, take);
+}
+
+void Hdf5Process::ask_alone(FrameWriter& request, Clock::time_point end,
+                            const TakeFrame& take) const {
   const auto question = request.finish();
   // A child that was idle may have been killed by whoever lacked memory: then another one is asked,
   // once, as long as nothing of an answer has been taken.
@@ -291,7 +300,7 @@ void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t cha
   std::byte first{};
   source_->read_at(0, {&first, 1});
   std::string failure;
-  ask(request, Clock::now() + kMostReadTime, [&](const Frame& frame) {
+  ask(request, kMostReadTime, [&](const Frame& frame) {
     switch (frame.kind) {
       case FrameKind::kData:
         if (frame.bytes.size() > out.size()) {

@@ -17,9 +17,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "formats/bytes/byte_source.h"
@@ -295,12 +297,14 @@ TEST_F(Hdf5Child, IsNotRunUnconfined) {
 #endif
 }
 
-GroupDescription describe(const Hdf5Process& process, Hdf5Process::Clock::time_point end) {
+// `time` is when it ends, or what it may take.
+template <typename Time>
+GroupDescription describe(const Hdf5Process& process, Time time) {
   FrameWriter request(FrameKind::kDescribe);
   request.add_text("/");
   DescriptionBudget budget;
   DescriptionReader reader(process.source()->name(), budget);
-  process.ask(request, end, [&](const Frame& frame) { return reader.add(frame); });
+  process.ask(request, time, [&](const Frame& frame) { return reader.add(frame); });
   return reader.take();
 }
 
@@ -313,6 +317,29 @@ TEST_F(Hdf5Child, MayBeLateOnce) {
   EXPECT_EQ(late.kind, ErrorKind::kIo) << late.text;
   EXPECT_THAT(late.text, HasSubstr("has not answered in time"));
   EXPECT_EQ(describe(process, now + std::chrono::minutes(5)).groups.size(), 1U);
+}
+
+// However long others take before it.
+TEST_F(Hdf5Child, HasItsTimeForItself) {
+  const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/das_contig.h5";
+  const Hdf5Process process(FileSource::open(path, path));
+  constexpr std::chrono::seconds kMost{2};
+  std::future<GroupDescription> second;
+  FrameWriter first(FrameKind::kDescribe);
+  first.add_text("/");
+  process.ask(first, std::chrono::minutes(5), [&](const Frame& frame) {
+    if (!second.valid()) {
+      std::promise<void> begun;
+      second = std::async(std::launch::async, [&] {
+        begun.set_value();
+        return describe(process, kMost);
+      });
+      begun.get_future().wait();
+      std::this_thread::sleep_for(kMost + std::chrono::milliseconds(200));
+    }
+    return frame.kind == FrameKind::kEnd;
+  });
+  EXPECT_EQ(second.get().groups.size(), 1U);
 }
 
 // Of the limit on open files, which is given back.
