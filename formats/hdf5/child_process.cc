@@ -128,8 +128,9 @@ class Hdf5Process::Child {
       const auto most = std::clamp<milliseconds>(left, milliseconds(0), kMostSilence);
       const int found = ::poll(&ready, 1, static_cast<int>(most.count()));
       if (found == 0 || left <= milliseconds(0)) {
-        kill();
-        throw died();
+        throw file_error(ErrorKind::kIo, name_,
+                         "the HDF5 library has not answered in time; what it waits for may be slow "
+                         "storage: read again once that answers");
       }
       const ssize_t n = found < 0 ? -1 : ::recv(socket_, out.data(), out.size(), 0);
       if (n == 0 || (n < 0 && errno != EINTR)) {
@@ -140,13 +141,19 @@ class Hdf5Process::Child {
   }
 
   int spawn(int socket, int file) {
+    // Above those that they are copied to: none overwrites another.
+    const Descriptor high_socket(::fcntl(socket, F_DUPFD_CLOEXEC, 16));
+    if (high_socket.get() < 0) {
+      return errno;
+    }
+    const Descriptor high_file(::fcntl(file, F_DUPFD_CLOEXEC, 16));
+    if (high_file.get() < 0) {
+      return errno;
+    }
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawnattr_init(&attributes);
-    // Above those that they are copied to: none overwrites another.
-    const Descriptor high_socket(::fcntl(socket, F_DUPFD_CLOEXEC, 16));
-    const Descriptor high_file(::fcntl(file, F_DUPFD_CLOEXEC, 16));
     ::posix_spawn_file_actions_adddup2(&actions, high_socket.get(), kChildSocket);
     ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
@@ -235,9 +242,18 @@ void Hdf5Process::rest() const {
   child_.reset();
 }
 
-void Hdf5Process::ask(FrameWriter& request, Clock::time_point end,
-                      const std::function<bool(const Frame& frame)>& take) const {
+void Hdf5Process::ask(FrameWriter& request, Clock::time_point end, const TakeFrame& take) const {
   const std::lock_guard lock(mutex_);
+  ask_alone(request, end, take);
+}
+
+void Hdf5Process::ask(FrameWriter& request, Clock::duration most, const TakeFrame& take) const {
+  const std::lock_guard lock(mutex_);
+  ask_alone(request, Clock::now() + most, take);
+}
+
+void Hdf5Process::ask_alone(FrameWriter& request, Clock::time_point end,
+                            const TakeFrame& take) const {
   const auto question = request.finish();
   // A child that was idle may have been killed by whoever lacked memory: then another one is asked,
   // once, as long as nothing of an answer has been taken.
@@ -284,7 +300,7 @@ void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t cha
   std::byte first{};
   source_->read_at(0, {&first, 1});
   std::string failure;
-  ask(request, Clock::now() + kMostReadTime, [&](const Frame& frame) {
+  ask(request, kMostReadTime, [&](const Frame& frame) {
     switch (frame.kind) {
       case FrameKind::kData:
         if (frame.bytes.size() > out.size()) {

@@ -31,11 +31,14 @@ class Hdf5Process {
 
   using Clock = std::chrono::steady_clock;
 
+  using TakeFrame = std::function<bool(const Frame& frame)>;
   // Sends `request` and hands every frame of the answer to `take` until that returns true. Throws
-  // what `take` throws, and kCorrupt where the child dies, is silent for too long, or has not given
-  // all of the answer at `end`.
-  void ask(FrameWriter& request, Clock::time_point end,
-           const std::function<bool(const Frame& frame)>& take) const;
+  // what `take` throws, kCorrupt where the child dies, and kIo where it is silent for too long, or
+  // has not given all of the answer at `end`: storage may have stalled, so a later question can
+  // succeed.
+  void ask(FrameWriter& request, Clock::time_point end, const TakeFrame& take) const;
+  // The same within `most`, for which waiting until others have their answers does not count.
+  void ask(FrameWriter& request, Clock::duration most, const TakeFrame& take) const;
 
   // Of the box `start`, `count` of the data set `path` the bytes from `skip_nbytes` on, which are
   // to fill `out`. Throws kCorrupt where they do not, or cannot be read.
@@ -47,6 +50,9 @@ class Hdf5Process {
 
  private:
   class Child;
+
+  // By whoever holds the lock.
+  void ask_alone(FrameWriter& request, Clock::time_point end, const TakeFrame& take) const;
 
   SourcePtr source_;
   mutable std::mutex mutex_;

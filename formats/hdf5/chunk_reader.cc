@@ -76,9 +76,14 @@ class ChunkReader : public ChunkGrid {
     if (row_ && chunk_count() > 0) {
       const std::uint64_t last = chunk_count() - 1;
       if (const Fault fault = fault_of(last, *find(last)); fault != Fault::kNone) {
+        // Which of the others lie behind the end as well is found when they are read.
         keep_damage(last, *find(last), fault);
-        further_damage_ = damaged_.at(last);
-        warn(further_damage_->error.what());
+        further_damage_ =
+            Damage{file_error(ErrorKind::kCorrupt, source_->name(),
+                              fmt::format("a chunk of {} is damaged: {}", printable(path_),
+                                          text_of(fault, *find(last)))),
+                   chunk_nbytes(last)};
+        warn(damaged_.at(last).error.what());
       }
     }
     if (unfiltered > 0) {
@@ -260,14 +265,92 @@ class ChunkReader : public ChunkGrid {
   std::optional<Damage> all_damaged_;
 };
 
-using Attempt = std::function<void(ChunkReader& reader)>;
+// Where an array's chunks are looked for.
+struct Search {
+  const ArrayDescription& array;
+  const ChunkedStorage& storage;
+  const Hdf5Process& process;
+  Hdf5Process::Clock::time_point end;
 
-std::shared_ptr<const ChunkGrid> all_damaged(std::shared_ptr<ChunkReader> reader, const Error& why,
-                                             const ArrayDescription& array,
-                                             const std::function<void(const std::string&)>& warn) {
-  warn(fmt::format("{}; {} cannot be read", why.what(), printable(array.path)));
-  reader->damage_all(why);
+  const SourcePtr& source() const { return process.source(); }
+  // Along the data set's own axes.
+  Shape own(const Shape& shape) const {
+    return {shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(storage.extra_axes)};
+  }
+};
+
+std::shared_ptr<ChunkReader> make_empty(const Search& search) {
+  return std::make_shared<ChunkReader>(search.array, search.storage, search.source(),
+                                       make_filter_chain(search.storage.filters));
+}
+
+std::shared_ptr<ChunkReader> find_in_file(const Search& search) {
+  const ChunkedStorage& storage = search.storage;
+  const ByteSource& source = *search.source();
+  const Superblock superblock = read_superblock(source, storage.base).value_or(Superblock{});
+  auto reader = make_empty(search);
+  auto row = read_chunk_index(source,
+                              {storage.base,
+                               {superblock.address_nbytes, superblock.length_nbytes},
+                               storage.header,
+                               search.own(search.array.shape),
+                               search.own(storage.chunk_shape),
+                               reader->chunk_nbytes(0),
+                               !storage.filters.empty()},
+                              [&](std::span<const std::uint64_t> place, const StoredChunk& chunk) {
+                                reader->take(place, chunk);
+                              });
+  if (row) {
+    reader->take_row(std::move(*row));
+  }
   return reader;
+}
+
+// Takes the chunks that a frame of the library's answer names.
+void take_chunks(const Search& search, const Frame& frame, ChunkReader& reader) {
+  const std::string& name = search.source()->name();
+  if (frame.kind == FrameKind::kFailure) {
+    throw file_error(ErrorKind::kCorrupt, name, FrameReader(frame.bytes, name).take_text());
+  }
+  if (frame.kind != FrameKind::kData && frame.kind != FrameKind::kEnd) {
+    throw file_error(ErrorKind::kCorrupt, name, "the HDF5 library answers another question");
+  }
+  const Shape chunk_shape = search.own(search.storage.chunk_shape);
+  for (ChunkEntry& entry : read_chunk_entries(frame.bytes, chunk_shape.size(), name)) {
+    for (std::size_t axis = 0; axis < chunk_shape.size(); ++axis) {
+      if (entry.offset[axis] % chunk_shape[axis] != 0 || entry.nbytes > UINT32_MAX) {
+        throw file_error(ErrorKind::kCorrupt, name,
+                         fmt::format("{}: a chunk of {} bytes is said to begin within another",
+                                     search.array.path, entry.nbytes));
+      }
+      entry.offset[axis] /= chunk_shape[axis];
+    }
+    reader.take(entry.offset,
+                {entry.address, static_cast<std::uint32_t>(entry.nbytes), entry.filter_mask});
+  }
+}
+
+std::shared_ptr<ChunkReader> find_by_library(const Search& search) {
+  auto reader = make_empty(search);
+  FrameWriter request(FrameKind::kChunks);
+  request.add_text(search.array.path);
+  search.process.ask(request, search.end, [&](const Frame& frame) {
+    take_chunks(search, frame, *reader);
+    return frame.kind == FrameKind::kEnd;
+  });
+  return reader;
+}
+
+// The library knows kinds of indexes that are not known here.
+std::shared_ptr<ChunkReader> find_chunks(const Search& search) {
+  try {
+    return find_in_file(search);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kUnsupported) {
+      throw;
+    }
+  }
+  return find_by_library(search);
 }
 
 }  // namespace
@@ -275,77 +358,19 @@ std::shared_ptr<const ChunkGrid> all_damaged(std::shared_ptr<ChunkReader> reader
 std::shared_ptr<const ChunkGrid> make_chunk_reader(
     const ArrayDescription& array, const ChunkedStorage& storage, const Hdf5Process& process,
     Hdf5Process::Clock::time_point end, const std::function<void(const std::string&)>& warn) {
-  const SourcePtr& source = process.source();
-  const auto make = [&] {
-    return std::make_shared<ChunkReader>(array, storage, source,
-                                         make_filter_chain(storage.filters));
-  };
-  const auto own = static_cast<std::ptrdiff_t>(array.shape.size() - storage.extra_axes);
-  const Shape own_shape(array.shape.begin(), array.shape.begin() + own);
-  const Shape own_chunk(storage.chunk_shape.begin(), storage.chunk_shape.begin() + own);
-  const Superblock superblock = read_superblock(*source, storage.base).value_or(Superblock{});
-  const StructureWidths widths{superblock.address_nbytes, superblock.length_nbytes};
-  const Attempt from_file = [&](ChunkReader& reader) {
-    auto row = read_chunk_index(*source,
-                                {storage.base, widths, storage.header, own_shape, own_chunk,
-                                 reader.chunk_nbytes(0), !storage.filters.empty()},
-                                [&](std::span<const std::uint64_t> place,
-                                    const StoredChunk& chunk) { reader.take(place, chunk); });
-    if (row) {
-      reader.take_row(std::move(*row));
-    }
-  };
-  const Attempt from_library = [&](ChunkReader& reader) {
-    FrameWriter request(FrameKind::kChunks);
-    request.add_text(array.path);
-    process.ask(request, end, [&](const Frame& frame) {
-      if (frame.kind == FrameKind::kFailure) {
-        throw file_error(ErrorKind::kCorrupt, source->name(),
-                         FrameReader(frame.bytes, source->name()).take_text());
-      }
-      if (frame.kind != FrameKind::kData && frame.kind != FrameKind::kEnd) {
-        throw file_error(ErrorKind::kCorrupt, source->name(),
-                         "the HDF5 library answers another question");
-      }
-      for (ChunkEntry& entry : read_chunk_entries(frame.bytes, own_shape.size(), source->name())) {
-        for (std::size_t axis = 0; axis < own_chunk.size(); ++axis) {
-          if (entry.offset[axis] % own_chunk[axis] != 0 || entry.nbytes > UINT32_MAX) {
-            throw file_error(ErrorKind::kCorrupt, source->name(),
-                             fmt::format("{}: a chunk of {} bytes is said to begin within another",
-                                         array.path, entry.nbytes));
-          }
-          entry.offset[axis] /= own_chunk[axis];
-        }
-        reader.take(entry.offset,
-                    {entry.address, static_cast<std::uint32_t>(entry.nbytes), entry.filter_mask});
-      }
-      return frame.kind == FrameKind::kEnd;
-    });
-  };
-  const auto attempt = [&](const Attempt& index) {
-    auto reader = make();
-    index(*reader);
+  const Search search{array, storage, process, end};
+  try {
+    auto reader = find_chunks(search);
     reader->finish(warn);
     return reader;
-  };
-  try {
-    return attempt(from_file);
-  } catch (const Error& error) {
-    // The library knows kinds of indexes that are not known here.
-    if (error.kind() != ErrorKind::kUnsupported) {
-      if (error.kind() != ErrorKind::kCorrupt) {
-        throw;
-      }
-      return all_damaged(make(), error, array, warn);
-    }
-  }
-  try {
-    return attempt(from_library);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kCorrupt) {
       throw;
     }
-    return all_damaged(make(), error, array, warn);
+    warn(fmt::format("{}; {} cannot be read", error.what(), printable(array.path)));
+    auto reader = make_empty(search);
+    reader->damage_all(error);
+    return reader;
   }
 }
 

@@ -59,6 +59,12 @@ Shape take_most_shape(std::span<const std::byte> dataspace, const StructureReade
   Shape most;
   for (std::uint64_t axis = 0; axis < rank; ++axis) {
     most.push_back(fields.take_length());
+    if (most.back() < shape[axis]) {
+      throw reader.corrupt(address,
+                           fmt::format("axis {} has {} elements, expected at most {}, to which it "
+                                       "may grow",
+                                       axis, shape[axis], most.back()));
+    }
   }
   return most;
 }
@@ -167,7 +173,10 @@ class IndexReader {
     if (address == kUndefinedAddress) {
       return std::nullopt;
     }
-    ChunkRow row{address + reader_.base(), full_nbytes(), {}};
+    if (where_.filtered) {
+      throw corrupt(address, "filtered chunks have an index that does not tell their sizes");
+    }
+    ChunkRow row{0, full_nbytes(), {}};
     for (std::size_t axis = 0; axis < most_.size(); ++axis) {
       row.grid_shape.push_back(divide_up(most_[axis], where_.chunk_shape[axis]));
     }
@@ -176,6 +185,11 @@ class IndexReader {
     if (!nbytes || *nbytes > reader_.file_nbytes()) {
       throw corrupt(address, "there are more chunks than the file can hold");
     }
+    const auto begin = checked_add(address, reader_.base());
+    if (!begin || !checked_add(*begin, *nbytes)) {
+      throw corrupt(address, "the chunks there have no end");
+    }
+    row.address = *begin;
     return row;
   }
 

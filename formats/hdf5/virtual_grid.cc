@@ -67,9 +67,10 @@ class DecodeTime {
 
   static void require_left() {
     if (running_ && Clock::now() > end_) {
-      throw Error(ErrorKind::kCorrupt,
+      // Not for good, as what is damaged: storage may have stalled.
+      throw Error(ErrorKind::kIo,
                   fmt::format("a block of a virtual array takes more than {} s to be put together "
-                              "out of other chunks; the file is damaged or crafted",
+                              "out of other chunks; storage is slow, or the file crafted",
                               kMostSeconds.count()));
     }
   }

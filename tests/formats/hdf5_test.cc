@@ -7,19 +7,28 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <random>
+#include <string>
+#include <thread>
+#include <vector>
 
+#include "formats/bytes/byte_source.h"
 #include "formats/bytes/codecs/codecs.h"
 #include "formats/hdf5/child_process.h"
 #include "formats/hdf5/chunk_index.h"
+#include "formats/hdf5/chunk_reader.h"
 #include "formats/hdf5/chunk_table.h"
 #include "formats/hdf5/description.h"
 #include "formats/hdf5/filters.h"
@@ -288,6 +297,82 @@ TEST_F(Hdf5Child, IsNotRunUnconfined) {
 #endif
 }
 
+// `time` is when it ends, or what it may take.
+template <typename Time>
+GroupDescription describe(const Hdf5Process& process, Time time) {
+  FrameWriter request(FrameKind::kDescribe);
+  request.add_text("/");
+  DescriptionBudget budget;
+  DescriptionReader reader(process.source()->name(), budget);
+  process.ask(request, time, [&](const Frame& frame) { return reader.add(frame); });
+  return reader.take();
+}
+
+// Time runs out where storage stalls, too: the file is not damaged for that, and asked again later.
+TEST_F(Hdf5Child, MayBeLateOnce) {
+  const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/das_contig.h5";
+  const Hdf5Process process(FileSource::open(path, path));
+  const auto now = Hdf5Process::Clock::now();
+  const auto late = refusal_of([&] { describe(process, now); });
+  EXPECT_EQ(late.kind, ErrorKind::kIo) << late.text;
+  EXPECT_THAT(late.text, HasSubstr("has not answered in time"));
+  EXPECT_EQ(describe(process, now + std::chrono::minutes(5)).groups.size(), 1U);
+}
+
+// However long others take before it.
+TEST_F(Hdf5Child, HasItsTimeForItself) {
+  const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/das_contig.h5";
+  const Hdf5Process process(FileSource::open(path, path));
+  constexpr std::chrono::seconds kMost{2};
+  std::future<GroupDescription> second;
+  FrameWriter first(FrameKind::kDescribe);
+  first.add_text("/");
+  process.ask(first, std::chrono::minutes(5), [&](const Frame& frame) {
+    if (!second.valid()) {
+      std::promise<void> begun;
+      second = std::async(std::launch::async, [&] {
+        begun.set_value();
+        return describe(process, kMost);
+      });
+      begun.get_future().wait();
+      std::this_thread::sleep_for(kMost + std::chrono::milliseconds(200));
+    }
+    return frame.kind == FrameKind::kEnd;
+  });
+  EXPECT_EQ(second.get().groups.size(), 1U);
+}
+
+// Of the limit on open files, which is given back.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t most) {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit limit{most, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  ~FileLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// No file is damaged for want of descriptors.
+TEST_F(Hdf5Child, IsNotStartedWithoutDescriptors) {
+  const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/das_contig.h5";
+  const Hdf5Process process(FileSource::open(path, path));
+  const auto soon = Hdf5Process::Clock::now() + std::chrono::minutes(5);
+  // The copies for the child are 16 and above: room for none of them, and for one.
+  for (const rlim_t most : {16, 17}) {
+    const FileLimit limit(most);
+    const auto refused = refusal_of([&] { describe(process, soon); });
+    EXPECT_EQ(refused.kind, ErrorKind::kIo) << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr("cannot start the reader of"));
+  }
+  EXPECT_EQ(describe(process, soon).groups.size(), 1U);
+}
+
 // The path may lead to another file by the time the child is started.
 TEST_F(Hdf5Child, ReadsTheVeryFileThatWasOpened) {
   const fs::path golden = fs::path(NPYFS_TEST_DATA) / "hdf5";
@@ -428,6 +513,103 @@ TEST(Hdf5Index, ReadsNoMoreThanTwiceTheFile) {
   }
   file.put_node(TreeFile::kTree + 6 * 512, 0, 0);
   EXPECT_THAT(file.refusal(), HasSubstr("in a circle"));
+}
+
+// Ten chunks of ten numbers of four bytes, by an implicit index: a version 1 header at byte 0 of a
+// file of 4096 bytes.
+class RowFile {
+ public:
+  explicit RowFile(std::uint64_t address) : bytes_(4096) {
+    put(0, 1, 1);    // version
+    put(2, 2, 2);    // messages
+    put(8, 4, 64);   // bytes of them
+    put(16, 2, 1);   // dataspace
+    put(18, 2, 24);  // its size
+    put(24, 1, 1);   // version
+    put(25, 1, 1);   // rank
+    put(26, 1, 1);   // may grow
+    put(32, 8, 100);
+    put(kMost, 8, 100);
+    put(48, 2, 8);        // layout
+    put(50, 2, 24);       // its size
+    put(56, 1, 4);        // version
+    put(57, 1, 2);        // chunked
+    put(59, 1, 2);        // rank 1, and the element
+    put(60, 1, 4);        // bytes of a length
+    put(61, 4, 10);       // numbers
+    put(65, 4, 4);        // bytes of a number
+    put(69, 1, 2);        // implicit
+    put(70, 8, address);  // of the first chunk
+  }
+
+  static constexpr std::size_t kMost = 40;
+
+  void put(std::size_t at, std::size_t width, std::uint64_t number) {
+    std::memcpy(bytes_.data() + at, &number, width);
+  }
+
+  // The grid, and what was warned of.
+  std::shared_ptr<const ChunkGrid> open(bool filtered, std::string& warning) const {
+    ArrayDescription array;
+    array.path = "/x";
+    array.dtype = DType::simple("<f4");
+    array.shape = {100};
+    ChunkedStorage storage;
+    storage.chunk_shape = {10};
+    if (filtered) {
+      storage.filters.push_back({60123, "what", {}});
+    }
+    const Hdf5Process process(std::make_shared<MemorySource>("a.h5", bytes_));
+    const auto soon = Hdf5Process::Clock::now() + std::chrono::seconds(60);
+    return make_chunk_reader(array, storage, process, soon,
+                             [&](const std::string& text) { warning += text; });
+  }
+
+  // The warning of a file all of whose chunks are damaged.
+  std::string refusal(bool filtered = false) const {
+    std::string warning;
+    const auto grid = open(filtered, warning);
+    for (std::uint64_t chunk = 0; chunk < grid->chunk_count(); ++chunk) {
+      const ChunkPlace place = grid->locate(chunk);
+      EXPECT_EQ(place.kind, ChunkPlace::Kind::kDamaged) << chunk;
+      EXPECT_NE(place.damage, nullptr) << chunk;
+    }
+    return warning;
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+TEST(Hdf5Index, OfARowWithoutAnEndIsRefused) {
+  // The last of its chunks would lie at the head of the file again.
+  EXPECT_THAT(RowFile(~0ULL - 255).refusal(), HasSubstr("have no end"));
+  // Whether a chunk is filtered, and how long it is then, such an index cannot tell.
+  EXPECT_THAT(RowFile(1000).refusal(true), HasSubstr("does not tell their sizes"));
+  RowFile short_row(1000);
+  short_row.put(RowFile::kMost, 8, 10);
+  EXPECT_THAT(short_row.refusal(), HasSubstr("axis 0 has 100 elements, expected at most 10"));
+}
+
+// Only the line of the last one says where it is.
+TEST(Hdf5Index, OfARowThatIsCutNamesNoOtherChunk) {
+  std::string warning;
+  const auto grid = RowFile(3900).open(false, warning);
+  EXPECT_THAT(warning, HasSubstr("a.h5 at byte 4260: the chunk of /x from element (90,) on: it has "
+                                 "40 bytes, but the file ends at byte 4096"));
+  for (std::uint64_t chunk = 0; chunk < 10; ++chunk) {
+    const ChunkPlace place = grid->locate(chunk);
+    if (chunk < 4) {
+      ASSERT_EQ(place.kind, ChunkPlace::Kind::kMapped) << chunk;
+      EXPECT_EQ(place.extent.offset, 3900 + 40 * chunk);
+      continue;
+    }
+    ASSERT_EQ(place.kind, ChunkPlace::Kind::kDamaged) << chunk;
+    EXPECT_STREQ(place.damage->error.what(),
+                 chunk == 9 ? warning.c_str()
+                            : "a.h5: a chunk of /x is damaged: it has 40 bytes, but the file ends "
+                              "at byte 4096");
+  }
 }
 
 TEST(Hdf5Index, TableFindsChunks) {
