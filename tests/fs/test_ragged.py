@@ -109,6 +109,18 @@ class Hdf5Sequences(RaggedStores, MountTest):
         mnt = self.mount("--split-list", f"val={self.folder}/list", self.source, name="listed")
         self.check(mnt / "val", [3, 50])
 
+    def test_records_of_one_length_are_ragged_as_well(self):
+        with h5py.File(self.source, "r+") as file:
+            for name in ("v", "labels"):
+                file.move(f"train/{name}", name)
+            del file["train"]
+        for numbers in ([2, 34], [7]):
+            (self.folder / "list").write_text("".join(f"{number}\n" for number in numbers))
+            self.assertEqual(len({len(self.items[number]) for number in numbers}), 1)
+            mnt = self.mount("--split-list", f"val={self.folder}/list", self.source,
+                             name=f"listed{len(numbers)}")
+            self.check(mnt / "val", numbers)
+
 
 @unittest.skipIf(zarr is None, "python3-zarr is not installed")
 class ZarrSequences(RaggedStores, MountTest):
