@@ -246,6 +246,14 @@ class Recordings(MountTest):
         self.check(self.mount("--rank", "1", "--world-size", "2", *sets, name="rank"),
                    ["b.npz", "a.npz"])
 
+    def test_one_set_beside_the_other(self):
+        mnt = self.mount(f"train=das:{self.source}/b.npz", f"val=das:{self.source}/a.npz",
+                         f"test=das:{self.source}/c.npz", f"val=das:{self.source}/c.npz")
+        self.assertNotIn("filename", self.said)
+        self.assertEqual(self.recordings(mnt, "train"), [["b.npz"], [0], [500]])
+        self.assertEqual(self.recordings(mnt, "val"), [["a.npz", "c.npz"], [0, 300], [300, 307]])
+        self.assertEqual(self.recordings(mnt, "test"), [["c.npz"], [0], [7]])
+
     def test_numbers_that_are_no_rows_are_left_out_where_rows_are_cut(self):
         store = self.folder / "das.npy"
         (store / "train").mkdir(parents=True)
