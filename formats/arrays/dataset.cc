@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "formats/arrays/recordings.h"
 #include "formats/arrays/split_builder.h"
 #include "formats/arrays/store_attributes.h"
 #include "formats/arrays/store_tree.h"
@@ -147,10 +148,14 @@ class DatasetBuilder {
       pointers.push_back(&table);
     }
     SplitBuilder joined(name, gather_members(pointers, options_.fields, warn_), options_, warn_);
+    const std::uint64_t given = joined.main_member().table->size();
     joined.join_members();
+    const bool all_joined = joined.main_member().table->size() == given;
     joined_.insert(joined.joined().begin(), joined.joined().end());
     for (SplitBuilder& builder : cut(std::move(joined), options_.split_rule)) {
+      const std::uint64_t rows = builder.main_member().table->size();
       dataset_.splits.push_back(builder.build());
+      note_rows(rows, all_joined, dataset_.splits.back());
       known_.insert(builder.names_seen().begin(), builder.names_seen().end());
       merge_rates(builder.rates(), rates_);
       records_ += dataset_.splits.back().records->size();
@@ -166,6 +171,7 @@ class DatasetBuilder {
     if (options_.part.world_size > 1) {
       cut_stores();
     }
+    follow_records(dataset_.attributes);
     dataset_.attributes = add_attributes(std::move(dataset_.attributes), options_, rates_);
     require_distinct_splits();
     return std::move(dataset_);
@@ -212,6 +218,44 @@ class DatasetBuilder {
     }
   }
 
+  // `split` is made of the part of `rows` records that the options ask for, or of fewer.
+  void note_rows(std::uint64_t rows, bool all_joined, const Split& split) {
+    const Bounds kept = part_bounds(rows, options_.part);
+    const bool is_whole = all_joined && split.records->size() == kept.end - kept.begin;
+    rows_.emplace(split.name, is_whole ? std::optional(rows) : std::nullopt);
+  }
+
+  // What stores say of recordings, where the records of splits are rows of theirs.
+  void follow_records(Dict& attributes) const {
+    if (!options_.split_rule.empty()) {
+      std::set<std::string> told;
+      for (const auto& [name, value] : attributes) {
+        told.insert(recordings_split(name));
+      }
+      for (const std::string& split : told) {
+        drop_recordings(attributes, split);
+      }
+      return;
+    }
+    for (const Split& split : dataset_.splits) {
+      if (const auto rows = rows_.find(split.name); rows != rows_.end()) {
+        follow_part(split, rows->second, attributes);
+      }
+    }
+  }
+
+  void follow_part(const Split& split, const std::optional<std::uint64_t>& rows,
+                   Dict& attributes) const {
+    const bool is_ragged = std::any_of(
+        split.arrays.begin(), split.arrays.end(),
+        [](const NamedArray& array) { return array.name == "x" && array.offsets != nullptr; });
+    if (!rows || (is_ragged && options_.part.world_size > 1)) {
+      drop_recordings(attributes, split.name);
+    } else if (!cut_recordings(attributes, split.name, *rows, part_bounds(*rows, options_.part))) {
+      warn_(left_out_recordings(split.name));
+    }
+  }
+
   // A group of one store may be called as the split that another source was given to.
   void require_distinct_splits() const {
     std::set<std::string> names;
@@ -232,6 +276,8 @@ class DatasetBuilder {
   std::set<std::string> stored_;  // arrays of stores
   std::set<std::string> joined_;  // arrays that are joined by key
   std::uint64_t records_ = 0;
+  // Of each split of records, before its part was taken; nothing where some were left out.
+  std::map<std::string, std::optional<std::uint64_t>> rows_;
   Rates rates_;
 };
 

@@ -2,6 +2,8 @@
 
 #include "formats/arrays/recordings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -94,6 +96,13 @@ bool cut_recordings(Dict& attributes, const std::string& split, std::uint64_t ro
   }
   write_recordings(attributes, split, std::move(left));
   return true;
+}
+
+std::string left_out_recordings(const std::string& split) {
+  return fmt::format(
+      "attributes filename_startsample_{0} and filename_endsample_{0} are left out: they are no "
+      "rows of {0}/x for each of filename_{0}, so they cannot follow where rows are cut",
+      split);
 }
 
 void drop_recordings(Dict& attributes, const std::string& split) {

@@ -25,6 +25,9 @@ bool has_recordings(const Dict& attributes, const std::string& split);
 bool cut_recordings(Dict& attributes, const std::string& split, std::uint64_t rows,
                     const Bounds& kept);
 
+// For users, where cut_recordings gives false.
+std::string left_out_recordings(const std::string& split);
+
 // The rows have no order of recordings any more.
 void drop_recordings(Dict& attributes, const std::string& split);
 

@@ -88,13 +88,9 @@ class AttributeGatherer {
   void add_recordings(const std::string& split, const OpenedSource& source, const Store& store) {
     // What is joined row by row adds none.
     const std::uint64_t rows = source.array.empty() ? rows_of_split(source, store, split) : 0;
-    const auto [at, is_first] = rows_.try_emplace(split, 0);
-    if (is_first) {
-      for (const auto& [name, value] : store.root.attributes) {
-        if (recordings_split(name) == split) {
-          set_value(all_, name, value);
-        }
-      }
+    const auto at = rows_.try_emplace(split, 0).first;
+    if (at->second == 0) {
+      take_recordings(split, store.root.attributes, rows);
     } else if (rows > 0 && !append_recordings(all_, store.root.attributes, split, at->second)) {
       warn_(
           fmt::format("attributes filename_{0}, filename_startsample_{0} and "
@@ -103,6 +99,21 @@ class AttributeGatherer {
                       split));
     }
     at->second += rows;
+  }
+
+  // Of a store that no rows come before. One that has rows knows better than those without.
+  void take_recordings(const std::string& split, const Dict& attributes, std::uint64_t rows) {
+    if (rows > 0) {
+      drop_recordings(all_, split);
+    }
+    if (has_recordings(all_, split)) {
+      return;
+    }
+    for (const auto& [name, value] : attributes) {
+      if (recordings_split(name) == split) {
+        set_value(all_, name, value);
+      }
+    }
   }
 
   const std::vector<OpenedSource>& sources_;

@@ -190,6 +190,7 @@ class RowTable : public RecordTable {
       Field& field = fields_.emplace_back();
       field.name = std::move(named.name);
       field.typed = std::move(named.column);
+      field.time_series = field.typed->time_series();
     }
   }
 

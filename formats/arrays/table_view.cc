@@ -369,6 +369,7 @@ class SelectedColumn : public Column {
     base_->inspect((*rows_)[record], item);
   }
   std::optional<Item> uniform() const override { return base_->uniform(); }
+  bool time_series() const override { return base_->time_series(); }
   std::shared_ptr<const Column> converted(const DType& dtype) const override {
     auto base = base_->converted(dtype);
     return base == nullptr ? nullptr : std::make_shared<SelectedColumn>(std::move(base), rows_);

@@ -85,11 +85,7 @@ class SplitViewer {
     }
     const std::uint64_t rows = x->array->shape()[0];
     if (!cut_recordings(attributes, split.name, rows, part_bounds(rows, view_.part))) {
-      context_.warn(fmt::format(
-          "attributes filename_startsample_{0} and filename_endsample_{0} are left out: they are "
-          "no "
-          "rows of {0}/x for each of filename_{0}, so they cannot follow where rows are cut",
-          split.name));
+      context_.warn(left_out_recordings(split.name));
     }
   }
 

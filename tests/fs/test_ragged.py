@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import unittest
 
 import numpy as np
@@ -108,6 +109,18 @@ class Hdf5Sequences(RaggedStores, MountTest):
         (self.folder / "list").write_text("3\n50\n")
         mnt = self.mount("--split-list", f"val={self.folder}/list", self.source, name="listed")
         self.check(mnt / "val", [3, 50])
+
+    def test_records_of_one_length_are_ragged_as_well(self):
+        with h5py.File(self.source, "r+") as file:
+            for name in ("v", "labels"):
+                file.move(f"train/{name}", name)
+            del file["train"]
+        for numbers in ([2, 34], [7]):
+            (self.folder / "list").write_text("".join(f"{number}\n" for number in numbers))
+            self.assertEqual(len({len(self.items[number]) for number in numbers}), 1)
+            mnt = self.mount("--split-list", f"val={self.folder}/list", self.source,
+                             name=f"listed{len(numbers)}")
+            self.check(mnt / "val", numbers)
 
 
 @unittest.skipIf(zarr is None, "python3-zarr is not installed")
@@ -233,6 +246,38 @@ class Recordings(MountTest):
         self.assertNotIn("filename", self.said)
         self.check(self.mount("--rank", "1", "--world-size", "2", *sets, name="rank"),
                    ["b.npz", "a.npz"])
+
+    def test_one_set_beside_the_other(self):
+        mnt = self.mount(f"train=das:{self.source}/b.npz", f"val=das:{self.source}/a.npz",
+                         f"test=das:{self.source}/c.npz", f"val=das:{self.source}/c.npz")
+        self.assertNotIn("filename", self.said)
+        self.assertEqual(self.recordings(mnt, "train"), [["b.npz"], [0], [500]])
+        self.assertEqual(self.recordings(mnt, "val"), [["a.npz", "c.npz"], [0, 300], [300, 307]])
+        self.assertEqual(self.recordings(mnt, "test"), [["c.npz"], [0], [7]])
+
+    def test_rows_that_are_chosen_are_of_no_recording(self):
+        (self.folder / "list").write_text("3\n700\n")
+        for option, rule in (("--split", "train=0.8,val=0.2"), ("--split", "a=0.5,b=0.5"),
+                             ("--split-list", f"val={self.folder}/list")):
+            mnt = self.mount(option, rule, f"train=das:{self.source}", name=re.sub(r"\W", "", rule))
+            self.assertEqual(sum(len(np.load(path)) for path in mnt.glob("*/x.npy")), 807)
+            attrs = json.loads((mnt / "attrs.json").read_text())
+            self.assertEqual(attrs["samplerate_x_Hz"], self.rate)
+            self.assertEqual([name for name in attrs if name.startswith("filename")], [])
+
+    def test_parts_of_a_set_with_labels_of_its_own(self):
+        np.save(self.folder / "z.npy", np.arange(807))
+        sources = f"train=das:{self.source}", f"train/z={self.folder}/z.npy"
+        self.check(self.mount(*sources), ["a.npz", "b.npz", "c.npz"])
+        write_kaldi(self.folder / "k", {f"u{i:03}": np.full((1, 3), i, "f4") for i in range(807)})
+        sources = f"train/k=ark:{self.folder}/k.ark", f"train/x=das:{self.source}"
+        mnt = self.mount(*sources, name="records")
+        self.check(mnt, ["a.npz", "b.npz", "c.npz"])
+        for rank, names in enumerate((["a.npz"], ["a.npz", "b.npz"], ["b.npz", "c.npz"])):
+            mnt = self.mount("--rank", rank, "--world-size", 3, *sources, name=f"rank{rank}")
+            self.check(mnt, names)
+            self.assertEqual(np.load(mnt / "train/k.npy")[:, 0].tolist(),
+                             list(range(269 * rank, 269 * (rank + 1))))
 
     def test_numbers_that_are_no_rows_are_left_out_where_rows_are_cut(self):
         store = self.folder / "das.npy"
