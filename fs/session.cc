@@ -3,6 +3,7 @@
 #include "fs/session.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -192,6 +193,14 @@ unsigned read_ahead_threads(unsigned threads) {
   return threads != 0 ? std::min(threads, cores) : cores;
 }
 
+// glibc gives every thread a heap of its own, and none is returned while something at its end is in
+// use: with decoders' buffers in them that was several times the cache.
+void keep_heap_small() {
+  ::mallopt(M_ARENA_MAX, 1);
+  // Set, it does not grow with what is freed.
+  ::mallopt(M_MMAP_THRESHOLD, 256 << 10);
+}
+
 }  // namespace
 
 int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& verified,
@@ -229,6 +238,7 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   if (fuse_daemonize(foreground ? 1 : 0) != 0) {
     throw Error(ErrorKind::kIo, "cannot become a daemon");
   }
+  keep_heap_small();
   open_log(foreground ? LogTarget::kStderr : LogTarget::kSyslog, options.debug);
   dropper = std::make_unique<CacheDropper>(session.get(), tree);
   // Verifying a record of terabytes must not keep a mount from ending. libfuse takes its flag back

@@ -17,7 +17,8 @@ constexpr std::size_t kPage = 4096;
 
 // From here on a block has a mapping of its own: it is returned to the system as soon as it is
 // dropped, however the heap is fragmented.
-bool is_mapped(std::size_t nbytes) { return nbytes >= kHugePage; }
+constexpr std::size_t kLeastMapped = std::size_t{256} << 10;
+bool is_mapped(std::size_t nbytes) { return nbytes >= kLeastMapped; }
 
 std::size_t whole_pages(std::size_t nbytes) { return (nbytes + kPage - 1) & ~(kPage - 1); }
 
@@ -44,6 +45,19 @@ std::byte* map_aligned(std::size_t nbytes) {
   // Where the kernel has none to give, small ones do.
   ::madvise(bytes, whole_pages(nbytes), MADV_HUGEPAGE);
   return bytes;
+}
+
+std::byte* map_pages(std::size_t nbytes) {
+  void* const got = ::mmap(nullptr, whole_pages(nbytes), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return got != MAP_FAILED ? static_cast<std::byte*>(got) : nullptr;
+}
+
+std::byte* take(std::size_t nbytes) {
+  if (nbytes >= kHugePage) {
+    return map_aligned(nbytes);
+  }
+  return is_mapped(nbytes) ? map_pages(nbytes) : static_cast<std::byte*>(std::malloc(nbytes + 1));
 }
 
 }  // namespace

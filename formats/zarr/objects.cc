@@ -57,6 +57,7 @@ class VariableLength : public Codec {
   std::uint64_t most_encoded_nbytes(std::uint64_t /*decoded_nbytes*/) const override {
     return kMostDecodedNbytes;
   }
+  bool holds_more_than_cells() const override { return true; }
 
  private:
   std::uint64_t take_number(std::span<const std::byte>& in) const {

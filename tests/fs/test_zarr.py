@@ -178,6 +178,31 @@ class Attributes(ZarrTest):
                          {**self.ODD, "half": "\ufffd", "infinite": None})
 
 
+class Texts(ZarrTest):
+    def test_packed_ones_far_longer_than_their_number(self):
+        # 4.2 MB in one chunk of two texts, and in one of 2000.
+        for name, texts in (("few", ["short", "y" * 2_100_000] * 2),
+                            ("many", [f"{i:02000d}" for i in range(2000)])):
+            with self.subTest(name):
+                folder = self.folder / f"{name}.zarr"
+                folder.mkdir()
+                chunk = len(texts) // 2 if name == "few" else len(texts)
+                (folder / ".zarray").write_text(json.dumps({
+                    "zarr_format": 2, "shape": [len(texts)], "chunks": [chunk], "dtype": "|O",
+                    "compressor": {"id": "zlib", "level": 1}, "fill_value": "", "order": "C",
+                    "filters": [{"id": "vlen-utf8"}]}))
+                for number in range(len(texts) // chunk):
+                    items = [text.encode() for text in texts[number * chunk:][:chunk]]
+                    stored = len(items).to_bytes(4, "little") + b"".join(
+                        len(item).to_bytes(4, "little") + item for item in items)
+                    (folder / str(number)).write_bytes(zlib.compress(stored, 1))
+                mnt = self.mount(folder, name=name)
+                [path] = mnt.glob("**/*.npy")
+                shown = np.load(path, mmap_mode="r")
+                self.assertEqual(shown.dtype, f"<U{max(map(len, texts))}")
+                self.assertEqual(shown.tolist(), texts)
+
+
 class Sizes(ZarrTest):
     def test_a_header_of_another_alignment(self):
         mnt = self.mount(self.store)

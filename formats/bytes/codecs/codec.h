@@ -46,6 +46,10 @@ class Codec {
     return decoded_nbytes < kMost ? decoded_nbytes + decoded_nbytes / 2 + kSlackNbytes : kMost;
   }
 
+  // Whether what is encoded may be far larger than what is decoded: cells hold the lengths of
+  // texts, say, and not the texts. most_encoded_nbytes() alone bounds it then.
+  virtual bool holds_more_than_cells() const { return false; }
+
   // How many bytes `in` claims to decode to; nothing where it makes no claim.
   virtual std::optional<std::uint64_t> claimed_nbytes(std::span<const std::byte> /*in*/) const {
     return std::nullopt;

@@ -88,16 +88,20 @@ void CodecChain::decode(std::span<const std::byte> stored, std::span<std::byte> 
   // Those that were applied, with the size of what they encoded.
   std::vector<std::pair<const Codec*, Size>> steps;
   Size size{out.size(), true};
+  // No codec makes of a chunk what is much larger: a long chain must not make room for it.
+  constexpr std::uint64_t kSlackNbytes = std::uint64_t{1} << 20;
+  std::uint64_t most = 4 * out.size() + kSlackNbytes;
   for (std::size_t i = 0; i < codecs_.size(); ++i) {
     if (i < 64 && (skipped >> i & 1) != 0) {
       continue;
     }
     steps.emplace_back(codecs_[i].get(), size);
     size = encoded_size(*codecs_[i], size);
-    // No codec makes of a chunk what is much larger: a long chain must not make room for it.
-    constexpr std::uint64_t kSlackNbytes = std::uint64_t{1} << 20;
+    if (codecs_[i]->holds_more_than_cells()) {
+      most = size.nbytes;
+    }
     if (!size.exact) {
-      size.nbytes = std::min(size.nbytes, 4 * out.size() + kSlackNbytes);
+      size.nbytes = std::min(size.nbytes, most);
     }
   }
   if (steps.empty()) {
