@@ -72,6 +72,11 @@ class ChunkGrid : public ChunkSource {
   // find out (whether a chunk's file is there, the index of a shard), that belongs into decode(),
   // and the chunk is kDecoded.
   virtual ChunkPlace locate(std::uint64_t chunk) const = 0;
+  // Whether anything is stored of `chunk`, which is kDecoded; else it is the fill value. Takes I/O,
+  // but not the memory of a chunk; throws as decode() does.
+  virtual bool was_written(std::uint64_t /*chunk*/, DecodeContext& /*context*/) const {
+    return true;
+  }
   // A grid without chunks that are kDecoded leaves it as it is.
   void decode(std::uint64_t chunk, std::span<std::byte> out, DecodeContext& context) const override;
 

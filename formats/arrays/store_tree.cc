@@ -356,7 +356,16 @@ class TreeBuilder {
     if (options_.verify != Verify::kMount || !options_.require_intact) {
       return true;
     }
-    const StoredDamage damage = find_damage(stored, options_.require_intact);
+    StoredDamage damage;
+    try {
+      damage = find_damage(stored, options_.require_intact);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kTooLarge || !options_.permissive) {
+        throw;
+      }
+      warn_(fmt::format("{}; {} is left out", error.what(), what));
+      return false;
+    }
     if (damage.chunks == 0) {
       return true;
     }

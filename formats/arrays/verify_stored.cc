@@ -2,11 +2,17 @@
 
 #include "formats/arrays/verify_stored.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <span>
 #include <variant>
 #include <vector>
+
+#include "formats/bytes/byte_source.h"
+#include "formats/bytes/error.h"
+#include "formats/chunk_grid.h"
 
 namespace npyfs {
 
@@ -42,7 +48,14 @@ class StoredCheck {
     }
   }
 
-  void check(const ChunkGrid& grid) {
+  // `sources` are the array's.
+  void check(const ChunkGrid& grid, const std::vector<SourcePtr>& sources) {
+    if (grid.chunk_count() > kMostVerifiedChunks) {
+      throw file_error(ErrorKind::kTooLarge, sources.front()->name(),
+                       fmt::format("the array has {} chunks, expected at most {} to be verified at "
+                                   "mount; mount it without --verify=mount",
+                                   grid.chunk_count(), kMostVerifiedChunks));
+    }
     for (std::uint64_t chunk = 0; chunk < grid.chunk_count(); ++chunk) {
       const ChunkPlace place = grid.locate(chunk);
       if (place.kind == ChunkPlace::Kind::kMapped && place.guard.table != nullptr) {
@@ -87,6 +100,9 @@ class StoredCheck {
 
   void decode(const ChunkGrid& grid, std::uint64_t chunk) {
     const SourceWatch watch;
+    if (!grid.was_written(chunk, context_)) {
+      return;
+    }
     bytes_.resize(grid.chunk_nbytes(chunk));
     grid.decode(chunk, bytes_, context_);
     watch.check_unchanged();
@@ -106,7 +122,7 @@ StoredDamage find_damage(const StoredArray& stored, const RequireIntact& require
     if (const auto* npy = std::get_if<StoredNpy>(&part)) {
       check.check(*npy);
     } else {
-      check.check(*std::get<std::shared_ptr<const ChunkGrid>>(part));
+      check.check(*std::get<std::shared_ptr<const ChunkGrid>>(part), stored.sources);
     }
   }
   return check.take();

@@ -20,8 +20,12 @@ struct StoredDamage {
   std::string first;          // what is wrong with the first
 };
 
-// `require_intact` throws kCorrupt for what fails its checksum and remembers what does not. Throws
-// what reading throws where that is no damage.
+// Metadata of a few bytes can claim any number of chunks, each of which is to be looked for.
+inline constexpr std::uint64_t kMostVerifiedChunks = std::uint64_t{1} << 24;
+
+// `require_intact` throws kCorrupt for what fails its checksum and remembers what does not. What
+// was never written is not read. Throws kTooLarge where there are more than kMostVerifiedChunks in
+// one part, and what reading throws where that is no damage.
 StoredDamage find_damage(const StoredArray& stored,
                          const std::function<void(const Guard&)>& require_intact);
 

@@ -217,6 +217,17 @@ class VirtualGrid : public DecodedGrid {
     }
   }
 
+  bool was_written(std::uint64_t chunk, DecodeContext& /*context*/) const override {
+    const Shape begin = chunk_begin(chunk);
+    const Shape stored = stored_shape(chunk);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (overlap_of(parts_[i], pairs_[i], begin, stored)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
     const DecodeTime time;

@@ -140,6 +140,10 @@ class CodedGrid : public ZarrGrid {
       : ZarrGrid(std::move(parts), std::move(values), true, std::move(storage)),
         most_stored_nbytes_(pipeline().chain.most_stored_nbytes(whole_nbytes())) {}
 
+  bool was_written(std::uint64_t chunk, DecodeContext& /*context*/) const override {
+    return values().open_chunk(chunk).has_value();
+  }
+
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
     const auto stored = values().read_chunk(chunk, most_stored_nbytes_);
@@ -203,6 +207,16 @@ class ShardedGrid : public ZarrGrid {
     }
   }
 
+  bool was_written(std::uint64_t chunk, DecodeContext& context) const override {
+    const Place at = place_of(chunk);
+    const auto value = values().open_chunk(at.shard);
+    if (!value) {
+      return false;
+    }
+    value->require_intact(context);
+    return find_stored(at, value->nbytes()).has_value();
+  }
+
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& context) const override {
     const Place at = place_of(chunk);
@@ -213,14 +227,7 @@ class ShardedGrid : public ZarrGrid {
       return;
     }
     value->require_intact(context);
-    const ShardLayout& layout = *pipeline().shard;
-    if (layout.index_nbytes() > kSmallIndexNbytes) {
-      values().name_damage(shard, [&] { index_offset(layout, value->nbytes()); });
-    }
-    const auto index = cache_.get(indices_, shard);
-    index->require_good({at.inner * 16, at.inner * 16 + 16});
-    std::optional<InnerPlace> place;
-    values().name_damage(shard, [&] { place = find(index->bytes, at.inner, value->nbytes()); });
+    const auto place = find_stored(at, value->nbytes());
     if (!place) {
       fill_elements(out, fill_value());
       return;
@@ -235,6 +242,19 @@ class ShardedGrid : public ZarrGrid {
     std::uint64_t shard;
     std::uint64_t inner;  // its number in the shard's index
   };
+
+  // In its shard of `shard_nbytes` bytes; nothing where it was never written.
+  std::optional<InnerPlace> find_stored(const Place& at, std::uint64_t shard_nbytes) const {
+    const ShardLayout& layout = *pipeline().shard;
+    if (layout.index_nbytes() > kSmallIndexNbytes) {
+      values().name_damage(at.shard, [&] { index_offset(layout, shard_nbytes); });
+    }
+    const auto index = cache_.get(indices_, at.shard);
+    index->require_good({at.inner * 16, at.inner * 16 + 16});
+    std::optional<InnerPlace> place;
+    values().name_damage(at.shard, [&] { place = find(index->bytes, at.inner, shard_nbytes); });
+    return place;
+  }
 
   std::optional<InnerPlace> find(std::span<const std::byte> index, std::uint64_t inner,
                                  std::uint64_t shard_nbytes) const {

@@ -16,7 +16,7 @@ import unittest
 
 import numpy as np
 
-from mounting import MountTest, npyfs, read_range, saved
+from mounting import MountTest, memory_of, npyfs, read_range, saved
 from optional import optional
 
 h5py, numcodecs, zarr = map(optional, ("h5py", "numcodecs", "zarr"))
@@ -388,6 +388,36 @@ class Trees(MountTest):
         self.assertEqual(self.done.stderr, "")
         self.flip(path / "b" / "2", 100)
         self.check_verified(path, "a.npy", "b.npy", ["crc32", "(1 of 4 chunks of array b fail)"])
+
+    def save_metadata(self, **changes):
+        """A zarr array of which no chunk was ever written, beside one that is whole."""
+        path = self.folder / "sparse.zarr"
+        metadata = {"zarr_format": 2, "shape": [8], "chunks": [8], "dtype": "<i8", "order": "C",
+                    "fill_value": 0, "filters": None, "compressor": {"id": "zlib", "level": 1}}
+        for name, fields in (("a", {}), ("b", changes)):
+            (path / name).mkdir(parents=True, exist_ok=True)
+            (path / name / ".zarray").write_text(json.dumps({**metadata, **fields}))
+        (path / ".zgroup").write_text('{"zarr_format": 2}')
+        return path
+
+    def test_more_chunks_than_can_be_verified_at_mount(self):
+        path = self.save_metadata(shape=[2 ** 60], chunks=[1], dtype="|i1")
+        mnt = self.mount(path)
+        self.assertEqual(read_range(mnt / "b.npy", 128, 800), bytes(800))
+        self.mount("--verify=mount", path, status=1)
+        self.assertEqual(self.done.stderr.count("\n"), 1, self.done.stderr)
+        self.assertIn(f"the array has {2 ** 60} chunks, expected at most 16777216",
+                      self.done.stderr)
+        mnt = self.mount("--verify=mount", "--permissive", path)
+        self.assertEqual(self.done.stderr.count("\n"), 1, self.done.stderr)
+        self.assertIn("array b is left out", self.done.stderr)
+        self.assertEqual(self.listed(mnt), ["a.npy", "attrs.json", "attrs.npy"])
+
+    def test_what_was_never_written_takes_no_memory_to_be_verified(self):
+        path = self.save_metadata(shape=[2 ** 40], chunks=[2 ** 27])
+        mnt, _ = self.mount_in_front("--verify=mount", path)
+        self.assertIn("b.npy", self.listed(mnt))
+        self.assertLess(memory_of(self.daemon(mnt), "VmHWM"), 512 << 20)
 
     def test_labels_join_records_row_by_row(self):
         ffr = DATA / "ffrecord/fixed_f32.ffr"
