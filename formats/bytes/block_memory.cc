@@ -63,8 +63,7 @@ std::byte* take(std::size_t nbytes) {
 }  // namespace
 
 std::byte* take_block_memory(std::size_t nbytes) {
-  auto* const bytes =
-      is_mapped(nbytes) ? map_aligned(nbytes) : static_cast<std::byte*>(std::malloc(nbytes + 1));
+  std::byte* const bytes = take(nbytes);
   if (bytes == nullptr) {
     throw std::bad_alloc();
   }
