@@ -143,7 +143,7 @@ const std::array<OptionRow, 27> kRows = {{
        line.header_align = parse_header_align(option, text);
      }},
     {Place::kMount, "threads", "N", nullptr,
-     "threads for reads, and at most as many that decode ahead (default: one per core, at least 4)",
+     "threads for reads (default: one per core, at least 4)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        line.threads = static_cast<unsigned>(parse_count(option, text, kMostThreads));
      }},

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <chrono>
-#include <ctime>
 
 #include "fs/fuse_ops.h"
 #include "fs/quiet_thread.h"
@@ -41,17 +40,10 @@ EndSignals::EndSignals(fuse_session* session) : session_(session), loop_(pthread
   }
   set_handler(SIGPIPE, SIG_IGN);
   set_handler(kWake, [](int) {});
-  pthread_sigmask(SIG_BLOCK, &ending_, &mask_before_);
+  pthread_sigmask(SIG_BLOCK, &ending_, nullptr);
 }
 
-EndSignals::~EndSignals() {
-  finish();
-  // A second one while all this ends is not to kill what is ending.
-  const timespec now{};
-  while (sigtimedwait(&ending_, nullptr, &now) > 0) {
-  }
-  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
-}
+EndSignals::~EndSignals() { finish(); }
 
 bool EndSignals::is_pending() const {
   sigset_t pending;

@@ -21,7 +21,8 @@ namespace npyfs {
 class EndSignals {
  public:
   // Holds the signals back, until watch(). To be made by the thread that will run the loop, before
-  // there are others. A signal that is ignored (nohup) or handled stays so. From now on a write to
+  // there are others. They stay held back behind its end: a second one is not to kill what is
+  // ending. A signal that is ignored (nohup) or handled stays so. From now on a write to
   // a closed pipe is an error and no signal.
   explicit EndSignals(fuse_session* session);
   ~EndSignals();
@@ -41,7 +42,6 @@ class EndSignals {
   fuse_session* session_;
   pthread_t loop_;
   sigset_t ending_;
-  sigset_t mask_before_;
   std::atomic<bool> finished_{false};
   std::thread thread_;
 };

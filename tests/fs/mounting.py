@@ -185,7 +185,9 @@ class MountTest(unittest.TestCase):
         path = self.mount_point(name)
         process = subprocess.Popen([NPYFS, "mount", "-f", *map(str, arguments), str(path)],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True)
+                                   stderr=subprocess.STDOUT, text=True,
+                                   # Whoever runs the tests may ignore it, and npyfs respects that.
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         self.addCleanup(self.end, process)
         wait_for_mount(path, process)
         path.stat()
