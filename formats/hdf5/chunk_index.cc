@@ -6,6 +6,7 @@
 #include "formats/hdf5/chunk_index.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -54,6 +55,7 @@ class TreeReader {
         read(child, level - 1);
       } else {
         chunk.address = child + reader_.base();
+        require_behind(address);
         take_(place_, chunk);
       }
     }
@@ -77,9 +79,22 @@ class TreeReader {
     entries.skip(8);
   }
 
+  // Chunks stand in the order of their places: a key that a flipped bit has moved elsewhere is
+  // seen, where its chunk would be taken for one that was never written.
+  void require_behind(std::uint64_t address) {
+    if (before_ && *before_ >= place_) {
+      throw reader_.corrupt(address,
+                            fmt::format("chunk ({}) stands behind chunk ({}), expected the "
+                                        "other order",
+                                        fmt::join(place_, ", "), fmt::join(*before_, ", ")));
+    }
+    before_ = place_;
+  }
+
   StructureReader& reader_;
   const Shape& chunk_shape_;
   Shape place_;
+  std::optional<Shape> before_;
   const TakeChunk& take_;
 };
 

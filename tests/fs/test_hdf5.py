@@ -622,6 +622,17 @@ class Damage(Hdf5Test):
         mnt = self.mount(self.path, "--header-align", "4096")
         self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
 
+    def test_a_key_that_moves_its_chunk_elsewhere_spoils_the_index(self):
+        self.write_chunks(compression="gzip")
+        blob = bytearray(self.path.read_bytes())
+        # Of a key: filter mask, offset of the chunk, and 0 for the bytes of an element.
+        at = blob.index(struct.pack("<IQQ", 0, 5 * PAGE, 0), blob.index(b"TREE\x01")) + 4
+        struct.pack_into("<Q", blob, at, 5 * PAGE + (1 << 40))
+        self.path.write_bytes(blob)
+        mnt = self.mount(self.path, "--header-align", "4096")
+        self.assertIn(f"chunk (6) stands behind chunk ({5 + (1 << 28)})", self.said)
+        self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
+
     def test_chunks_in_a_row(self):
         """An index that is arithmetic takes no memory: 2^28 chunks of a byte; a part of such."""
         creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
