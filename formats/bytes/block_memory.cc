@@ -22,18 +22,21 @@ bool is_mapped(std::size_t nbytes) { return nbytes >= kLeastMapped; }
 
 std::size_t whole_pages(std::size_t nbytes) { return (nbytes + kPage - 1) & ~(kPage - 1); }
 
-// Begins a huge page.
-std::byte* map_aligned(std::size_t nbytes) {
-  const std::size_t mapped = whole_pages(nbytes) + kHugePage;
-  if (mapped < nbytes) {
-    throw std::bad_alloc();
-  }
-  void* const got =
-      ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+std::byte* map_pages(std::size_t nbytes) {
+  void* const got = ::mmap(nullptr, whole_pages(nbytes), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (got == MAP_FAILED) {
     throw std::bad_alloc();
   }
-  auto* const begin = static_cast<std::byte*>(got);
+  return static_cast<std::byte*>(got);
+}
+
+// Begins a huge page.
+std::byte* map_huge_pages(std::size_t nbytes) {
+  if (nbytes + kHugePage < nbytes) {
+    throw std::bad_alloc();
+  }
+  std::byte* const begin = map_pages(nbytes + kHugePage);
   const std::size_t before = -reinterpret_cast<std::uintptr_t>(begin) & (kHugePage - 1);
   std::byte* const bytes = begin + before;
   if (before > 0) {
@@ -47,26 +50,21 @@ std::byte* map_aligned(std::size_t nbytes) {
   return bytes;
 }
 
-std::byte* map_pages(std::size_t nbytes) {
-  void* const got = ::mmap(nullptr, whole_pages(nbytes), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return got != MAP_FAILED ? static_cast<std::byte*>(got) : nullptr;
-}
-
 std::byte* take(std::size_t nbytes) {
-  if (nbytes >= kHugePage) {
-    return map_aligned(nbytes);
+  if (is_mapped(nbytes)) {
+    return nbytes < kHugePage ? map_pages(nbytes) : map_huge_pages(nbytes);
   }
-  return is_mapped(nbytes) ? map_pages(nbytes) : static_cast<std::byte*>(std::malloc(nbytes + 1));
+  auto* const bytes = static_cast<std::byte*>(std::malloc(nbytes + 1));
+  if (bytes == nullptr) {
+    throw std::bad_alloc();
+  }
+  return bytes;
 }
 
 }  // namespace
 
 std::byte* take_block_memory(std::size_t nbytes) {
   std::byte* const bytes = take(nbytes);
-  if (bytes == nullptr) {
-    throw std::bad_alloc();
-  }
 #if defined(__SANITIZE_ADDRESS__)
   // What a decoder forgets to fill must not look right by chance.
   std::memset(bytes, 0xa5, nbytes);
