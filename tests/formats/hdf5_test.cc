@@ -408,15 +408,37 @@ TEST_F(Hdf5Child, OpensNoFileThatALinkNames) {
 
 // ---- indexes
 
-// A version 1 header with a chunked layout, at byte 0; a B-tree follows at 256.
-class TreeFile {
+// 4096 bytes that begin with an object header of version 1, to be filled in.
+class HeaderFile {
  public:
-  TreeFile() : bytes_(4096) {
-    put(0, 1, 1);       // version
-    put(2, 2, 1);       // messages
-    put(8, 4, 40);      // bytes of them
-    put(16, 2, 8);      // layout
-    put(18, 2, 24);     // its size
+  HeaderFile(unsigned messages, unsigned nbytes) : bytes_(4096) {
+    put(0, 1, 1);  // version
+    put(2, 2, messages);
+    put(8, 4, nbytes);  // of the messages
+  }
+
+  void put(std::size_t at, std::size_t width, std::uint64_t number) {
+    std::memcpy(bytes_.data() + at, &number, width);
+  }
+
+ protected:
+  static constexpr unsigned kDataspace = 1;
+  static constexpr unsigned kLayout = 8;
+
+  // The head of a message.
+  void put_message(std::size_t at, unsigned type) {
+    put(at, 2, type);
+    put(at + 2, 2, 24);  // its size
+  }
+
+  std::vector<std::byte> bytes_;
+};
+
+// A version 1 header with a chunked layout, at byte 0; a B-tree follows at 256.
+class TreeFile : public HeaderFile {
+ public:
+  TreeFile() : HeaderFile(1, 40) {
+    put_message(16, kLayout);
     put(24, 1, 3);      // version
     put(25, 1, 2);      // chunked
     put(26, 1, 2);      // rank 1, and the element
@@ -427,9 +449,6 @@ class TreeFile {
 
   static constexpr std::uint64_t kTree = 256;
 
-  void put(std::size_t at, std::size_t width, std::uint64_t number) {
-    std::memcpy(bytes_.data() + at, &number, width);
-  }
   void put_node(std::uint64_t at, unsigned level, unsigned used) {
     std::memcpy(bytes_.data() + at, "TREE", 4);
     put(at + 4, 1, 1);
@@ -460,9 +479,6 @@ class TreeFile {
     EXPECT_EQ(refused.kind, ErrorKind::kCorrupt) << refused.text;
     return refused.text;
   }
-
- private:
-  std::vector<std::byte> bytes_;
 };
 
 TEST(Hdf5Index, IsReadLevelByLevel) {
@@ -517,21 +533,16 @@ TEST(Hdf5Index, ReadsNoMoreThanTwiceTheFile) {
 
 // Ten chunks of ten numbers of four bytes, by an implicit index: a version 1 header at byte 0 of a
 // file of 4096 bytes.
-class RowFile {
+class RowFile : public HeaderFile {
  public:
-  explicit RowFile(std::uint64_t address) : bytes_(4096) {
-    put(0, 1, 1);    // version
-    put(2, 2, 2);    // messages
-    put(8, 4, 64);   // bytes of them
-    put(16, 2, 1);   // dataspace
-    put(18, 2, 24);  // its size
-    put(24, 1, 1);   // version
-    put(25, 1, 1);   // rank
-    put(26, 1, 1);   // may grow
+  explicit RowFile(std::uint64_t address) : HeaderFile(2, 64) {
+    put_message(16, kDataspace);
+    put(24, 1, 1);  // version
+    put(25, 1, 1);  // rank
+    put(26, 1, 1);  // may grow
     put(32, 8, 100);
     put(kMost, 8, 100);
-    put(48, 2, 8);        // layout
-    put(50, 2, 24);       // its size
+    put_message(48, kLayout);
     put(56, 1, 4);        // version
     put(57, 1, 2);        // chunked
     put(59, 1, 2);        // rank 1, and the element
@@ -543,10 +554,6 @@ class RowFile {
   }
 
   static constexpr std::size_t kMost = 40;
-
-  void put(std::size_t at, std::size_t width, std::uint64_t number) {
-    std::memcpy(bytes_.data() + at, &number, width);
-  }
 
   // The grid, and what was warned of.
   std::shared_ptr<const ChunkGrid> open(bool filtered, std::string& warning) const {
@@ -576,9 +583,6 @@ class RowFile {
     }
     return warning;
   }
-
- private:
-  std::vector<std::byte> bytes_;
 };
 
 TEST(Hdf5Index, OfARowWithoutAnEndIsRefused) {
