@@ -45,7 +45,11 @@ class ChunkReader : public ChunkGrid {
       // The axes of the element type are one chunk long.
       const std::uint64_t at = axis < place.size() ? place[axis] : 0;
       if (at >= grid_shape()[axis]) {
-        return;  // left from before the array was made smaller
+        // The library takes away what an array that is made smaller loses.
+        if (++outside_ == 1) {
+          first_outside_.assign(place.begin(), place.end());
+        }
+        return;
       }
       number = number * grid_shape()[axis] + at;
     }
@@ -60,6 +64,10 @@ class ChunkReader : public ChunkGrid {
       throw file_error(ErrorKind::kCorrupt, source_->name(),
                        fmt::format("the index of {} names a chunk twice; the file is damaged",
                                    printable(path_)));
+    }
+    // Where an array is made empty the library leaves the chunk of an index of one.
+    if (outside_ > 0 && chunk_count() > 0) {
+      warn(outside_text());
     }
     std::uint64_t damaged = 0;
     std::uint64_t unfiltered = 0;
@@ -152,6 +160,21 @@ class ChunkReader : public ChunkGrid {
       shape += fmt::format("{}{}", axis > 0 ? "x" : "", storage.chunk_shape[axis]);
     }
     return fmt::format("{} chunks of {}", chain.text.empty() ? "mapped" : chain.text, shape);
+  }
+
+  // A writer's chunks are in the file before the shape that they are part of.
+  std::string outside_text() const {
+    const auto own = [&](Shape lengths) {
+      lengths.resize(lengths.size() - extra_axes_);
+      return shape_text(lengths);
+    };
+    return fmt::format(
+        "{}: the index of {} names {} at {} in a grid of {}, outside its shape {}; what should be "
+        "there instead reads as the fill value: the file is damaged, copy it again, or, where a "
+        "writer has it open, mount it again",
+        printable(source_->name()), printable(path_),
+        outside_ == 1 ? "a chunk" : fmt::format("{} chunks, the first of them", outside_),
+        shape_text(first_outside_), own(grid_shape()), own(shape()));
   }
 
   // Whether the bytes in the file are those of the chunk.
@@ -258,6 +281,8 @@ class ChunkReader : public ChunkGrid {
   std::uint32_t all_filters_;  // a bit for each
   std::uint64_t most_stored_nbytes_;
   ChunkTable table_;
+  std::uint64_t outside_ = 0;                // chunks named by the index that are not the array's
+  Shape first_outside_;                      // its place in the grid of chunks
   std::optional<ChunkRow> row_;              // then the table is empty
   std::map<std::uint64_t, Damage> damaged_;  // the first ones
   std::optional<Damage> further_damage_;     // of all others

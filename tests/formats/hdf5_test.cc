@@ -421,6 +421,23 @@ class HeaderFile {
     std::memcpy(bytes_.data() + at, &number, width);
   }
 
+  // Of ten chunks of ten numbers of four bytes: the grid, and what was warned of.
+  std::shared_ptr<const ChunkGrid> open(bool filtered, std::string& warning) const {
+    ArrayDescription array;
+    array.path = "/x";
+    array.dtype = DType::simple("<f4");
+    array.shape = {100};
+    ChunkedStorage storage;
+    storage.chunk_shape = {10};
+    if (filtered) {
+      storage.filters.push_back({60123, "what", {}});
+    }
+    const Hdf5Process process(std::make_shared<MemorySource>("a.h5", bytes_));
+    const auto soon = Hdf5Process::Clock::now() + std::chrono::seconds(60);
+    return make_chunk_reader(array, storage, process, soon,
+                             [&](const std::string& text) { warning += text; });
+  }
+
  protected:
   static constexpr unsigned kDataspace = 1;
   static constexpr unsigned kLayout = 8;
@@ -517,6 +534,28 @@ TEST(Hdf5Index, ThatLeadsAstrayIsRefused) {
   EXPECT_THAT(TreeFile().refusal(), HasSubstr("no node of a chunk index"));
 }
 
+// They are in order, so that no other sign tells of a key that a flipped bit has moved.
+TEST(Hdf5Index, ThatNamesChunksOutsideTheArraySaysSo) {
+  TreeFile file;
+  file.put_node(TreeFile::kTree, 0, 3);
+  file.put_entry(TreeFile::kTree, 0, 40, 0, 1000);
+  file.put_entry(TreeFile::kTree, 1, 40, 90, 2000);
+  file.put_entry(TreeFile::kTree, 2, 40, 100, 3000);
+  std::string warning;
+  const auto grid = file.open(false, warning);
+  EXPECT_EQ(warning,
+            "a.h5: the index of /x names a chunk at (10,) in a grid of (10,), outside its shape "
+            "(100,); what should be there instead reads as the fill value: the file is damaged, "
+            "copy it again, or, where a writer has it open, mount it again");
+  EXPECT_EQ(grid->locate(9).kind, ChunkPlace::Kind::kMapped);
+  warning.clear();
+  file.put_entry(TreeFile::kTree, 1, 40, 10 * (std::uint64_t{1} << 40), 2000);
+  file.put_entry(TreeFile::kTree, 2, 40, 10 * (std::uint64_t{1} << 41), 3000);
+  EXPECT_EQ(file.open(false, warning)->locate(9).kind, ChunkPlace::Kind::kAbsent);
+  EXPECT_THAT(warning, HasSubstr("names 2 chunks, the first of them at (1099511627776,) in a grid "
+                                 "of (10,), outside its shape (100,)"));
+}
+
 // Nodes that share their children would be read again and again.
 TEST(Hdf5Index, ReadsNoMoreThanTwiceTheFile) {
   TreeFile file;
@@ -554,23 +593,6 @@ class RowFile : public HeaderFile {
   }
 
   static constexpr std::size_t kMost = 40;
-
-  // The grid, and what was warned of.
-  std::shared_ptr<const ChunkGrid> open(bool filtered, std::string& warning) const {
-    ArrayDescription array;
-    array.path = "/x";
-    array.dtype = DType::simple("<f4");
-    array.shape = {100};
-    ChunkedStorage storage;
-    storage.chunk_shape = {10};
-    if (filtered) {
-      storage.filters.push_back({60123, "what", {}});
-    }
-    const Hdf5Process process(std::make_shared<MemorySource>("a.h5", bytes_));
-    const auto soon = Hdf5Process::Clock::now() + std::chrono::seconds(60);
-    return make_chunk_reader(array, storage, process, soon,
-                             [&](const std::string& text) { warning += text; });
-  }
 
   // The warning of a file all of whose chunks are damaged.
   std::string refusal(bool filtered = false) const {

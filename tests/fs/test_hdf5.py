@@ -187,6 +187,33 @@ class Whole(Hdf5Test):
         self.assert_file(mnt / "sparse.npy", expected)
         self.assert_file(mnt / "sparse_fixed.npy", expected_fixed)
 
+    def test_arrays_that_were_made_smaller(self):
+        """No index keeps chunks that lie outside, but that of the one chunk of what became empty."""
+        array = np.random.default_rng(5).integers(0, 99, (60, 70), np.int16)
+        most = {"fixed": array.shape, "extensible": (None, 70), "second_axis": (60, None),
+                "tree": (None, None)}
+        smaller = {"rows": (31, 70), "columns": (60, 9), "both": (1, 1), "none": (0, 70)}
+        for libver in ("earliest", "latest"):
+            path = self.folder / f"{libver}.h5"
+            with h5py.File(path, "w", libver=libver) as file:
+                for kind, shape in most.items():
+                    for packed in (None, "gzip"):
+                        for name in smaller:
+                            file.create_dataset(f"{kind}_{packed}_{name}", data=array, chunks=(9, 8),
+                                                maxshape=shape, compression=packed)
+                file.create_dataset("single_rows", data=array, chunks=array.shape,
+                                    maxshape=array.shape)
+                file.create_dataset("single_none", data=array, chunks=array.shape,
+                                    maxshape=array.shape)
+            with h5py.File(path, "r+", libver=libver) as file:
+                for name, dataset in file.items():
+                    dataset.resize(smaller[name.split("_")[-1]])
+            mnt = self.mount(path, name=f"mnt{libver}")
+            self.assertEqual(self.said, "")
+            with h5py.File(path) as file:
+                for name, dataset in file.items():
+                    self.assert_file(mnt / f"{name}.npy", dataset[:])
+
     def test_narrow_addresses(self):
         """Addresses and lengths of 2 and 4 bytes, which libhdf5 writes if it is told to."""
         array = np.random.default_rng(4).integers(0, 99, (40, 50), np.int16)
@@ -411,6 +438,7 @@ class AsH5pyReads(Hdf5Test):
                 with h5py.File(path) as file:
                     expected = {name: self.whole(dataset) for name, dataset in file.items()}
                 mnt = self.mount(path, name=f"mnt{i}")
+                self.assertNotIn("outside", self.said)
                 for name, array in expected.items():
                     self.assert_file(mnt / f"{name}.npy", array)
 
@@ -632,6 +660,19 @@ class Damage(Hdf5Test):
         mnt = self.mount(self.path, "--header-align", "4096")
         self.assertIn(f"chunk (6) stands behind chunk ({5 + (1 << 28)})", self.said)
         self.assertEqual(self.pages(mnt), [errno.EIO] * 8)
+
+    def test_a_last_key_that_leads_out_of_the_array_is_told(self):
+        array, _ = self.write_chunks(compression="gzip")
+        blob = bytearray(self.path.read_bytes())
+        at = blob.index(struct.pack("<IQQ", 0, 7 * PAGE, 0), blob.index(b"TREE\x01")) + 4
+        struct.pack_into("<Q", blob, at, 7 * PAGE + (1 << 40))
+        self.path.write_bytes(blob)
+        mnt = self.mount(self.path, "--header-align", "4096")
+        line, = self.said.splitlines()
+        self.assertIn(f"{self.path}: the index of /x names a chunk at ({7 + (1 << 28)},) in a grid "
+                      "of (8,), outside its shape (32768,); what should be there", line)
+        self.assertEqual(self.pages(mnt)[:7], [array[i * PAGE:(i + 1) * PAGE].tobytes()
+                                               for i in range(7)])
 
     def test_chunks_in_a_row(self):
         """An index that is arithmetic takes no memory: 2^28 chunks of a byte; a part of such."""
