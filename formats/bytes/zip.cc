@@ -147,6 +147,20 @@ End read_end(const ByteSource& source) {
   return end;
 }
 
+// A flipped bit in the directory gives a member another name; the one in its header is still right.
+void require_same_name(const ByteSource& archive, const ZipMember& member,
+                       std::size_t name_nbytes) {
+  const std::uint64_t offset = member.header_offset + kLocalNbytes;
+  std::string name(std::min<std::uint64_t>(name_nbytes, archive.nbytes() - offset), '\0');
+  archive.read_at(offset, std::as_writable_bytes(std::span(name)));
+  if (name != member.name) {
+    throw corrupt_at(archive.name(), offset,
+                     fmt::format("the name of {} in its own header is {}, expected the same as in "
+                                 "the archive's directory; the file is damaged: copy it again",
+                                 printable(member.name), printable(name)));
+  }
+}
+
 }  // namespace
 
 // Reads the entries one by one.
@@ -314,6 +328,7 @@ std::uint64_t zip_data_offset(const ByteSource& archive, const ZipMember& member
                      fmt::format("the signature of the header of {} is {:#010x}, expected {:#010x}",
                                  printable(member.name), u32(header.data()), kLocal));
   }
+  require_same_name(archive, member, u16(header.data() + 26));
   const std::uint64_t offset =
       member.header_offset + kLocalNbytes + u16(header.data() + 26) + u16(header.data() + 28);
   if (!lies_within(offset, member.stored_nbytes, archive.nbytes())) {

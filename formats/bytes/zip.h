@@ -71,7 +71,7 @@ class ZipDirectory {
 };
 
 // Where the stored bytes of `member` begin. Reads its local header; throws kCorrupt where that is
-// damaged or the bytes do not lie in the archive.
+// damaged or has another name, or the bytes do not lie in the archive.
 std::uint64_t zip_data_offset(const ByteSource& archive, const ZipMember& member);
 
 // The decoded bytes of `member`, whose CRC-32 has been verified, into `out`, which is member.nbytes

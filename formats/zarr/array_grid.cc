@@ -19,15 +19,6 @@ namespace {
 // Above this an index is not decoded before the shard is known to be large enough for it.
 constexpr std::uint64_t kSmallIndexNbytes = std::uint64_t{1} << 20;
 
-Shape grid_of(const Shape& shape, const Shape& chunk_shape) {
-  Shape grid;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    const std::uint64_t length = chunk_shape[axis];
-    grid.push_back(shape[axis] / length + (shape[axis] % length != 0 ? 1 : 0));
-  }
-  return grid;
-}
-
 // 2^64-1 where it does not fit.
 std::uint64_t chunk_nbytes_of(const ArrayParts& parts) {
   const auto count = element_count(parts.pipeline.chunk_shape);
@@ -40,7 +31,7 @@ std::shared_ptr<const ArrayValues> make_values(const ArrayParts& parts) {
   values.store = parts.store;
   values.prefix = parts.prefix;
   values.keys = parts.keys;
-  values.grid_shape = grid_of(parts.shape, parts.stored_shape);
+  values.grid_shape = grid_shape_of(parts.shape, parts.stored_shape);
   values.metadata = parts.metadata;
   values.chunk_nbytes = parts.pipeline.is_plain() ? chunk_nbytes_of(parts) : 0;
   values.fill = parts.fill;

@@ -8,6 +8,15 @@
 
 namespace npyfs {
 
+Shape grid_shape_of(const Shape& shape, const Shape& chunk_shape) {
+  Shape grid;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const std::uint64_t length = chunk_shape[axis];
+    grid.push_back(shape[axis] / length + (shape[axis] % length != 0 ? 1 : 0));
+  }
+  return grid;
+}
+
 std::string ChunkKeys::key(const Shape& place) const {
   std::string key = prefixed ? "c" : "";
   for (const std::uint64_t index : place) {

@@ -13,6 +13,9 @@
 
 namespace npyfs {
 
+// How many chunks there are along each axis, of which no chunk's is 0.
+Shape grid_shape_of(const Shape& shape, const Shape& chunk_shape);
+
 struct ChunkKeys {
   bool prefixed = false;  // version 3's "c/0/1"; "0.1" without
   char separator = '.';

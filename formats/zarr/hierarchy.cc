@@ -17,6 +17,7 @@
 #include "formats/zarr/documents.h"
 #include "formats/zarr/metadata.h"
 #include "formats/zarr/objects.h"
+#include "formats/zarr/renamed_members.h"
 
 namespace npyfs {
 
@@ -218,6 +219,7 @@ class HierarchyReader {
       ArrayMetadata metadata =
           version == 2 ? read_metadata_v2(document.content) : read_metadata_v3(document.content);
       settle_separator(prefix, metadata);
+      warn_of_renamed(prefix, metadata);
       std::vector<StoredArray> arrays = open_array(prefix, name, metadata, document.source);
       arrays.front().attributes = attributes;
       for (StoredArray& array : arrays) {
@@ -240,6 +242,25 @@ class HierarchyReader {
         keys_->is_folder(join_keys(prefix, "0"))) {
       metadata.keys.separator = '/';
     }
+  }
+
+  // A member of an archive that a flipped bit in the directory has renamed: its chunk would be
+  // taken for one that was never written. That there are others than the grid has means nothing by
+  // itself: zarr-python, which makes an array in an archive smaller, cannot remove them.
+  void warn_of_renamed(const std::string& prefix, const ArrayMetadata& metadata) const {
+    const auto keys = keys_->keys_below(prefix);
+    if (!keys) {
+      return;
+    }
+    const Shape grid_shape = grid_shape_of(metadata.shape, metadata.chunk_shape);
+    RenamedMembers renamed;
+    for (const std::string& key : *keys) {
+      if (!metadata.keys.number(key, grid_shape)) {  // the others are compared when they are read
+        renamed.look_at([&] { keys_->require_own_name(join_keys(prefix, key)); });
+      }
+    }
+    renamed.tell("beside the chunks of " + (prefix.empty() ? "the array" : printable(prefix)),
+                 context_.warn);
   }
 
   std::vector<StoredArray> open_array(const std::string& prefix, const std::string& name,

@@ -79,6 +79,9 @@ class KeyStore {
   virtual std::optional<Member> find_member(const std::string& /*key*/) const {
     return std::nullopt;
   }
+  // Throws kCorrupt where the value of `key` has another name in an archive's directory than where
+  // it lies, or is not to be found there.
+  virtual void require_own_name(const std::string& /*key*/) const {}
   // All keys below "<prefix>/" without it; nothing where it would take listing directories.
   virtual std::optional<std::vector<std::string>> keys_below(const std::string& /*prefix*/) const {
     return std::nullopt;

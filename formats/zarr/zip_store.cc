@@ -12,6 +12,7 @@
 #include "formats/bytes/zip.h"
 #include "formats/chunk_grid.h"
 #include "formats/zarr/key_store.h"
+#include "formats/zarr/renamed_members.h"
 #include "formats/zip_members.h"
 
 namespace npyfs {
@@ -104,6 +105,7 @@ class ZipStore : public KeyStore {
         cache_(*context.cache) {
     std::uint64_t refused = 0;
     std::string_view first_refused;
+    RenamedMembers renamed;
     for (std::uint64_t i = 0; i < directory_.size(); ++i) {
       const std::string_view name = directory_[i].name;
       if (name.ends_with('/')) {
@@ -115,8 +117,12 @@ class ZipStore : public KeyStore {
       }
       if (!directory_.replaced(i)) {
         by_name_.push_back(static_cast<std::uint32_t>(i));
+      } else {
+        // Written anew, or by a flipped bit of the same name as another one.
+        renamed.look_at([&] { zip_data_offset(*archive_, directory_[i]); });
       }
     }
+    renamed.tell("that others of the same name replace", context.warn);
     std::sort(by_name_.begin(), by_name_.end(), [&](std::uint32_t a, std::uint32_t b) {
       return directory_[a].name < directory_[b].name;
     });
@@ -192,6 +198,12 @@ class ZipStore : public KeyStore {
                   false,
                   {archive_.get(), zip_data_offset(*archive_, member), member.nbytes},
                   {&members_, *index, 1}};
+  }
+
+  void require_own_name(const std::string& key) const override {
+    if (const auto index = find(key)) {
+      zip_data_offset(*archive_, directory_[*index]);
+    }
   }
 
   std::optional<std::vector<std::string>> keys_below(const std::string& prefix) const override {

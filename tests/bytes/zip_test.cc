@@ -109,6 +109,25 @@ TEST(Zip, DamageIsFoundByTheChecksum) {
   }
 }
 
+TEST(Zip, AMemberHasOneName) {
+  ZipWriter writer;
+  writer.add("first", kText);
+  const std::size_t header = writer.archive.size();
+  writer.add("x/0.1", kText);
+  const std::string whole = writer.finish();
+  const std::string expected =
+      "set.zip at byte " + std::to_string(header + 30) +
+      ": the name of x/0.3 in its own header is x/0.1, expected the same as in the archive's "
+      "directory; the file is damaged: copy it again";
+  std::string bytes = whole;
+  bytes.replace(bytes.rfind("x/0.1"), 5, "x/0.3");
+  const FakeSource source("set.zip", bytes);
+  const ZipDirectory directory(source);
+  EXPECT_EQ(read_member(source, directory[0]), kText);
+  EXPECT_EQ(refusal([&] { read_member(source, directory[1]); }), expected);
+  EXPECT_EQ(refusal([&] { zip_data_offset(source, directory[1]); }), expected);
+}
+
 TEST(Zip, EncryptedAndUnknownMembersAreNotRead) {
   ZipWriter writer;
   ZipWriter::Options options;

@@ -31,6 +31,7 @@
 namespace npyfs {
 namespace {
 
+using ::testing::AllOf;
 using testing::bytes_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -686,6 +687,62 @@ TEST_F(ZarrStore, AMemberWithADamagedHeaderIsDamagedAlone) {
   const StorePtr store = open_zip(zip);
   EXPECT_EQ(read_array(*array_of(store), {0, 4}), packed(Shorts{1, 2}));
   error_of(ErrorKind::kCorrupt, [&] { read_array(*array_of(store), {4, 5}); });
+}
+
+// As a flipped bit does.
+void rename_in_directory(ZipWriter& zip, const std::string& name, const std::string& other) {
+  zip.directory.replace(zip.directory.rfind(name), name.size(), other);
+}
+
+TEST_F(ZarrStore, ChunksOfOtherNamesInTheDirectoryAreToldOf) {
+  ZipWriter zip;
+  zip.add("x/.zarray", array_v2(R"("shape":[8],"chunks":[2])"));
+  for (const char* name : {"x/0", "x/1", "x/2", "x/3", "x/1"}) {
+    zip.add(name, packed(Shorts{1, 2}));
+  }
+  ZipWriter renamed = zip;
+  rename_in_directory(renamed, "x/2", "x/6");
+  StorePtr store = open_zip(renamed);
+  EXPECT_EQ(read(store), packed(Shorts{1, 2, 1, 2, 7, 7, 1, 2}));
+  EXPECT_THAT(warnings, ElementsAre(AllOf(
+                            HasSubstr("s.zip at byte "),
+                            HasSubstr(": the name of x/6 in its own header is x/2, expected"),
+                            HasSubstr("; 1 member beside the chunks of the array is so, and chunks "
+                                      "that are missing for that read as the fill value"))));
+  rename_in_directory(renamed, "x/3", "x?3");
+  rename_in_directory(renamed, "x/0", "x/p");
+  open_zip(renamed);
+  EXPECT_THAT(warnings,
+              ElementsAre(HasSubstr("; 2 members beside the chunks of the array are so")));
+
+  // To what is there already: whichever is the last is the chunk.
+  renamed = zip;
+  rename_in_directory(renamed, "x/0", "x/2");
+  store = open_zip(renamed);
+  EXPECT_EQ(read(store), packed(Shorts{7, 7, 1, 2, 1, 2, 1, 2}));
+  EXPECT_THAT(warnings,
+              ElementsAre(HasSubstr("; 1 member that others of the same name replace is so")));
+  renamed = zip;
+  rename_in_directory(renamed, "x/3", "x/2");
+  store = open_zip(renamed);
+  EXPECT_EQ(read_array(*array_of(store), {0, 8}), packed(Shorts{1, 2, 1, 2}));
+  EXPECT_THAT(error_of(ErrorKind::kCorrupt,
+                       [&] {
+                         read_array(*array_of(store), {8, 9});
+                       }),
+              HasSubstr("the name of x/2 in its own header is x/3"));
+}
+
+// zarr-python leaves the chunks of an array in an archive that was made smaller.
+TEST_F(ZarrStore, ChunksOutsideOfTheGridAreNothingToTellOf) {
+  ZipWriter zip;
+  zip.add("x/.zarray", array_v2(R"("shape":[40],"chunks":[2])"));
+  for (const char* name : {"x/0", "x/1", "x/2", "x/3", "x/README", "x/0"}) {
+    zip.add(name, packed(Shorts{1, 2}));
+  }
+  zip.add("x/.zarray", array_v2(R"("shape":[4],"chunks":[2])"));
+  EXPECT_EQ(read(open_zip(zip)), packed(Shorts{1, 2, 1, 2}));
+  EXPECT_THAT(warnings, ElementsAre());
 }
 
 TEST_F(ZarrStore, DeflatedChunksThatAreTooLargeToDecodeAreRefused) {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/zarr/renamed_members.h"
+
+#include <fmt/format.h>
+
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+void RenamedMembers::look_at(const std::function<void()>& require_own_name) {
+  try {
+    require_own_name();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kCorrupt) {
+      throw;
+    }
+    if (++count_ == 1) {
+      first_ = error.what();
+    }
+  }
+}
+
+void RenamedMembers::tell(const std::string& where,
+                          const std::function<void(const std::string&)>& warn) const {
+  if (count_ > 0) {
+    warn(fmt::format("{}; {} {} so, and chunks that are missing for that read as the fill value",
+                     first_, count_ == 1 ? "1 member" : fmt::format("{} members", count_),
+                     where + (count_ == 1 ? " is" : " are")));
+  }
+}
+
+}  // namespace npyfs
