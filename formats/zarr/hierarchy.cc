@@ -281,7 +281,7 @@ class HierarchyReader {
     };
     switch (metadata.type.objects) {
       case ObjectKind::kText:
-        return {open_texts(name, metadata.text_fill, make_grid)};
+        return {open_texts(name, metadata.text_fill, make_grid, context_.warn)};
       case ObjectKind::kBytes:
         return open_ragged(name, metadata.type.dtype, make_grid);
       case ObjectKind::kNone:

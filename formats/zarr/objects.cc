@@ -221,11 +221,13 @@ std::shared_ptr<const ChunkGrid> memory_array(const DType& dtype, Shape shape,
 
 }  // namespace
 
-StoredArray open_texts(const std::string& name, const std::string& fill,
-                       const MakeGrid& make_grid) {
+StoredArray open_texts(const std::string& name, const std::string& fill, const MakeGrid& make_grid,
+                       const std::function<void(const std::string&)>& warn) {
   const ArrayGrid lengths = make_lengths(make_grid, utf8_length(fill),
                                          [](Stored item) { return utf8_length(as_text(item)); });
   std::uint64_t longest = 1;
+  std::uint64_t damaged = 0;
+  std::string first_damage;
   for (std::uint64_t chunk = 0; chunk < lengths.grid->chunk_count(); ++chunk) {
     try {
       for (const std::uint64_t length : decode_lengths(*lengths.grid, chunk)) {
@@ -235,7 +237,14 @@ StoredArray open_texts(const std::string& name, const std::string& fill,
       if (error.kind() != ErrorKind::kCorrupt) {
         throw;
       }
+      if (++damaged == 1) {
+        first_damage = error.what();
+      }
     }
+  }
+  if (damaged > 0) {
+    warn(fmt::format("{}; {} of the array's {} chunks cannot be read", first_damage, damaged,
+                     lengths.grid->chunk_count()));
   }
   const auto dtype = DType::from_user(fmt::format("<U{}", longest));
   if (!dtype) {

@@ -23,9 +23,10 @@ namespace npyfs {
 // Makes the grid of an array whose elements are handed on as `element`, shown as `dtype`.
 using MakeGrid = std::function<ArrayGrid(const DType& dtype, const Element& element)>;
 
-// A text array, as <U of the longest text; a damaged chunk counts for nothing. Throws kTooLarge and
-// kUnsupported.
-StoredArray open_texts(const std::string& name, const std::string& fill, const MakeGrid& make_grid);
+// A text array, as <U of the longest text; damaged chunks count for nothing, and `warn` gets a line
+// if there are any. Throws kTooLarge and kUnsupported.
+StoredArray open_texts(const std::string& name, const std::string& fill, const MakeGrid& make_grid,
+                       const std::function<void(const std::string&)>& warn);
 
 // All values one behind the other in C order, and `<name>_offsets`, where each element's begin.
 // Throws kCorrupt where a chunk is damaged, since what follows it has no place then.

@@ -809,6 +809,9 @@ TEST_F(ZarrStore, TextsOfDamagedChunksAreDamagedAlone) {
   folder.write("s.zarr/x/0", "\2\0\0\0\1\0\0\0a\2\0\0\0bc"s);
   folder.write("s.zarr/x/1", "\2\0\0\0\1\0\0\0a\xff\0\0\0bc"s);
   const StorePtr store = open();
+  EXPECT_THAT(warnings,
+              ElementsAre(AllOf(HasSubstr("s.zarr/x/1: "), HasSubstr("item 1 has 255 bytes"),
+                                HasSubstr("; 1 of the array's 3 chunks cannot be read"))));
   const ArrayPtr array = array_of(store);
   EXPECT_EQ(array->dtype().descr, "'<U4'");
   const auto text = [](std::u32string text) {
