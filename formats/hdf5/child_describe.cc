@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -38,8 +39,34 @@ herr_t gather_link(hid_t /*group*/, const char* name, const H5L_info_t* info, vo
   return 0;
 }
 
-std::string below(const std::string& path, const std::string& name) {
-  return path.empty() || path.back() == '/' ? path + name : path + "/" + name;
+// What a link to another file says.
+struct External {
+  std::string file;
+  std::string path;
+};
+
+// Nothing where it cannot be read.
+std::optional<External> read_external(hid_t place, const std::string& name) {
+  H5L_info_t about;
+  const char* file = nullptr;
+  const char* target = nullptr;
+  unsigned flags = 0;
+  std::vector<char> value;
+  if (H5Lget_info(place, name.c_str(), &about, H5P_DEFAULT) >= 0) {
+    value.resize(about.u.val_size);
+  }
+  if (value.empty() ||
+      H5Lget_val(place, name.c_str(), value.data(), value.size(), H5P_DEFAULT) < 0 ||
+      H5Lunpack_elink_val(value.data(), value.size(), &flags, &file, &target) < 0) {
+    return std::nullopt;
+  }
+  return External{file, target};
+}
+
+void send_external(const std::string& name, const External& link, const SendFrame& send) {
+  FrameWriter frame(FrameKind::kExternalLink);
+  frame.add_text(name).add_text(link.file).add_text(link.path);
+  send(frame);
 }
 
 // Concerns the whole file, and not what a link leads to.
@@ -111,7 +138,8 @@ class Walker {
     }
     const auto address = std::make_pair(about.fileno, about.addr);
     if (std::count(on_path_.begin(), on_path_.end(), address) > 0) {
-      return;  // a link back to where it hangs
+      leave_out("links back to a group that they are in", path);
+      return;
     }
     if (++visits_[address] > kMostVisits) {
       throw TooManyLinks(
@@ -136,7 +164,7 @@ class Walker {
       warn(path, "not all of the group can be read: " + last_hdf5_error());
     }
     for (const Link& link : links) {
-      visit_link(group, link, below(path, link.name));
+      visit_link(group, link, path_below(path, link.name));
     }
     on_path_.pop_back();
     FrameWriter end(FrameKind::kGroupEnd);
@@ -169,23 +197,12 @@ class Walker {
   }
 
   void tell_external(const H5Object& group, const Link& link, const std::string& path) {
-    H5L_info_t about;
-    const char* file = nullptr;
-    const char* target = nullptr;
-    unsigned flags = 0;
-    std::vector<char> value;
-    if (H5Lget_info(group.id(), link.name.c_str(), &about, H5P_DEFAULT) >= 0) {
-      value.resize(about.u.val_size);
-    }
-    if (value.empty() ||
-        H5Lget_val(group.id(), link.name.c_str(), value.data(), value.size(), H5P_DEFAULT) < 0 ||
-        H5Lunpack_elink_val(value.data(), value.size(), &flags, &file, &target) < 0) {
+    const auto external = read_external(group.id(), link.name);
+    if (!external) {
       warn(path, "left out, as the link to another file cannot be read");
       return;
     }
-    FrameWriter frame(FrameKind::kExternalLink);
-    frame.add_text(link.name).add_text(file).add_text(target);
-    send_(frame);
+    send_external(link.name, *external, send_);
   }
 
   void visit_dataset(const H5Object& dataset, const std::string& name, const std::string& path) {
@@ -213,22 +230,43 @@ class Walker {
   std::vector<std::pair<unsigned long, haddr_t>> on_path_;
 };
 
-// Whether each link on the way is there; where they lead is another matter.
-bool has_path(hid_t file, const std::string& path) {
+// Of the links on the way to an object.
+struct Way {
+  bool is_there = true;              // each of them, wherever they lead
+  std::optional<External> external;  // the first one to another file, and what is left of the way
+};
+
+Way look_at_way(hid_t file, const std::string& path) {
   for (std::size_t end = path.find_first_not_of('/'); end < path.size();) {
     end = std::min(path.find('/', end), path.size());
-    if (H5Lexists(file, path.substr(0, end).c_str(), H5P_DEFAULT) == 0) {
-      return false;
+    const std::string link = path.substr(0, end);
+    if (H5Lexists(file, link.c_str(), H5P_DEFAULT) == 0) {
+      return {false, std::nullopt};
     }
     end = path.find_first_not_of('/', end);
+    H5L_info_t about;
+    if (H5Lget_info(file, link.c_str(), &about, H5P_DEFAULT) < 0 ||
+        about.type != H5L_TYPE_EXTERNAL) {
+      continue;
+    }
+    auto external = read_external(file, link);
+    if (external && end < path.size()) {
+      external->path = path_below(external->path, path.substr(end));
+    }
+    return {true, std::move(external)};
   }
-  return true;
+  return {};
 }
 
 }  // namespace
 
 void describe_object(hid_t file, const std::string& path, const SendFrame& send) {
-  if (!has_path(file, path)) {
+  const Way way = look_at_way(file, path);
+  if (!way.is_there) {
+    return;
+  }
+  if (way.external) {
+    send_external("", *way.external, send);
     return;
   }
   const H5Object object(H5Oopen(file, path.c_str(), H5P_DEFAULT), fmt::format("open {}", path));

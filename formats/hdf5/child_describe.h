@@ -15,8 +15,8 @@ namespace npyfs {
 
 using SendFrame = std::function<void(FrameWriter& frame)>;
 
-// The object `path` of the file, and all below it where it is a group; nothing where there is no
-// such path.
+// The object `path` of the file, and all below it where it is a group; where the way there leads
+// through another file, a link to what it is there; nothing where there is no such path.
 void describe_object(hid_t file, const std::string& path, const SendFrame& send);
 
 // Where the chunks of the data set `path` lie, by asking the library for each: it walks its index

@@ -152,6 +152,10 @@ VirtualStorage take_virtual(FrameReader& fields, const Shape& shape) {
 
 }  // namespace
 
+std::string path_below(const std::string& path, const std::string& name) {
+  return path.empty() || path.back() == '/' ? path + name : path + "/" + name;
+}
+
 bool DescriptionReader::add(const Frame& frame) {
   const bool counts = frame.kind == FrameKind::kGroupBegin || frame.kind == FrameKind::kArray ||
                       frame.kind == FrameKind::kExternalLink || frame.kind == FrameKind::kWarning ||

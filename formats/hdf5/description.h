@@ -135,7 +135,7 @@ class DescriptionReader {
   // kTooLarge beyond the budget.
   bool add(const Frame& frame);
 
-  // The object that was asked for: the only thing in this group.
+  // The object that was asked for, or a link to where it is: the only thing in this group.
   GroupDescription take() { return std::move(open_.front()); }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -161,6 +161,9 @@ struct ChunkEntry {
 // Fields of the kData frames that answer kChunks, for a data set of `rank`.
 std::vector<ChunkEntry> read_chunk_entries(std::span<const std::byte> bytes, std::size_t rank,
                                            const std::string& name);
+
+// Of what is called so in the group `path`.
+std::string path_below(const std::string& path, const std::string& name);
 
 inline constexpr std::size_t kMostGroupDepth = 128;
 

@@ -73,8 +73,8 @@ class Opener {
     if (described.groups.size() != 1) {
       throw file_error(ErrorKind::kCorrupt, source->name(), "it has no root group");
     }
-    const VisitScope scope(*this, {&file, "/"});
-    build(file, described.groups.front(), store->root);
+    const VisitScope scope(*this, {&file, "/", Visit::kLink});
+    build(file, "/", described.groups.front(), store->root);
     if (left_out_ > kMostWarnings) {
       context_.warn(fmt::format("{}: {} more are left out", printable(source->name()),
                                 left_out_ - kMostWarnings));
@@ -88,14 +88,21 @@ class Opener {
   struct Visit {
     const LinkedFile* file;
     std::string path;
+    // What is linked to may be an array that is made of others.
+    enum Kind { kLink, kVirtual } kind;
     bool operator==(const Visit&) const = default;
   };
   class VisitScope {
    public:
     VisitScope(Opener& opener, Visit visit) : visits_(opener.visits_) {
-      if (visits_.size() > kMostLinksInARow ||
-          std::find(visits_.begin(), visits_.end(), visit) != visits_.end()) {
-        throw Error(ErrorKind::kUnsupported, "it leads back to itself");
+      if (std::find(visits_.begin(), visits_.end(), visit) != visits_.end()) {
+        throw Error(ErrorKind::kUnsupported, "it leads back to itself, in a loop of links");
+      }
+      if (visits_.size() > kMostLinksInARow) {
+        throw Error(ErrorKind::kUnsupported,
+                    fmt::format("more than {} links between files, or arrays made of others, lead "
+                                "from one to the next",
+                                kMostLinksInARow));
       }
       visits_.push_back(std::move(visit));
     }
@@ -210,7 +217,8 @@ class Opener {
                               printable(path), error.what()));
   }
 
-  void build(LinkedFile& file, GroupDescription& described, Group& group) {
+  // `path` is that of the group in the file.
+  void build(LinkedFile& file, const std::string& path, GroupDescription& described, Group& group) {
     group.name = described.name;
     group.attributes = std::move(described.attributes);
     for (ArrayDescription& array : described.arrays) {
@@ -221,12 +229,12 @@ class Opener {
         follow(file, link, group);
       } catch (const Error& error) {
         require_lenient(error);
-        leave_out(file, link.name, error);
+        leave_out(file, path_below(path, link.name), error);
       }
     }
     settle_names(file, group.arrays);
     for (GroupDescription& inner : described.groups) {
-      build(file, inner, group.groups.emplace_back());
+      build(file, path_below(path, inner.name), inner, group.groups.emplace_back());
     }
   }
 
@@ -283,25 +291,38 @@ class Opener {
     }
   }
 
+  struct Found {
+    LinkedFile* file;
+    std::string path;
+    GroupDescription described;
+  };
+
+  // The object `path` of `file`, which may itself be a link to another file.
+  Found find_object(LinkedFile& file, const std::string& path) {
+    const VisitScope scope(*this, {&file, path, Visit::kLink});
+    GroupDescription described = describe(file, path);
+    if (described.links.empty()) {
+      return {&file, path, std::move(described)};
+    }
+    const ExternalLinkDescription& link = described.links.front();
+    return find_object(linked_file(file, link.file), link.path);
+  }
+
   void follow(LinkedFile& from, const ExternalLinkDescription& link, Group& group) {
-    LinkedFile& file = linked_file(from, link.file);
-    const VisitScope scope(*this, {&file, link.path});
-    GroupDescription described = describe(file, link.path);
-    if (described.groups.empty() && described.arrays.empty() && described.links.empty()) {
-      throw file_error(ErrorKind::kNotFound, file.process->source()->name(),
-                       fmt::format("it has no group or array {}", printable(link.path)));
+    Found found = find_object(linked_file(from, link.file), link.path);
+    const VisitScope scope(*this, {found.file, found.path, Visit::kLink});
+    if (found.described.groups.empty() && found.described.arrays.empty()) {
+      throw file_error(ErrorKind::kNotFound, found.file->process->source()->name(),
+                       fmt::format("it has no group or array {}", printable(found.path)));
     }
-    for (GroupDescription& inner : described.groups) {
+    for (GroupDescription& inner : found.described.groups) {
       inner.name = link.name;
+      build(*found.file, found.path, inner, group.groups.emplace_back());
     }
-    for (ArrayDescription& array : described.arrays) {
+    for (ArrayDescription& array : found.described.arrays) {
       array.name = link.name;
+      add_array(*found.file, array, group);
     }
-    described.links.clear();
-    Group found;
-    build(file, described, found);
-    std::move(found.arrays.begin(), found.arrays.end(), std::back_inserter(group.arrays));
-    std::move(found.groups.begin(), found.groups.end(), std::back_inserter(group.groups));
   }
 
   void add_array(LinkedFile& file, ArrayDescription& array, Group& group) {
@@ -390,7 +411,7 @@ class Opener {
 
   GridPtr make_virtual(LinkedFile& file, const ArrayDescription& array,
                        const VirtualStorage& storage, std::vector<SourcePtr>& sources) {
-    const VisitScope scope(*this, {&file, array.path});
+    const VisitScope scope(*this, {&file, array.path, Visit::kVirtual});
     std::vector<VirtualPart> parts;
     std::set<const SourceArray*> seen;
     std::vector<std::string> missing;
@@ -441,10 +462,10 @@ class Opener {
     const auto key = std::make_pair(static_cast<const LinkedFile*>(&file), path);
     auto found = source_arrays_.find(key);
     if (found == source_arrays_.end()) {
-      SourceArray made{nullptr, {file.process->source()}};
-      const GroupDescription described = describe(file, path);
-      if (described.arrays.size() == 1) {
-        made.grid = make_grid(file, described.arrays.front(), made.sources);
+      Found at = find_object(file, path);
+      SourceArray made{nullptr, {at.file->process->source()}};
+      if (at.described.arrays.size() == 1) {
+        made.grid = make_grid(*at.file, at.described.arrays.front(), made.sources);
       }
       found = source_arrays_.emplace(key, std::move(made)).first;
     }

@@ -114,6 +114,7 @@ class DirectoryStore : public KeyStore {
       if (error.kind() == ErrorKind::kNotFound) {
         return nullptr;
       }
+      require_searchable(key);
       throw;
     }
   }
@@ -135,6 +136,16 @@ class DirectoryStore : public KeyStore {
   }
 
  private:
+  // Where it is the folder that forbids it, nobody knows whether there is such a key.
+  void require_searchable(const std::string& key) const {
+    struct stat status {};
+    if (::stat((root_ + "/" + key).c_str(), &status) != 0 && errno == EACCES) {
+      const std::size_t slash = key.find_last_of('/');
+      throw system_error(name_of(slash == std::string::npos ? "" : key.substr(0, slash)),
+                         "look into the folder", EACCES);
+    }
+  }
+
   // Whether a key that is not there may have been when the store was opened: the nearest directory
   // that is there notes when something in it last came or went.
   bool may_have_gone(const std::string& key) const {

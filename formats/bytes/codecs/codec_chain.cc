@@ -25,16 +25,24 @@ Size encoded_size(const Codec& codec, Size decoded) {
   return {codec.most_encoded_nbytes(decoded.nbytes), false};
 }
 
-Error wrong_size(const std::string& found, Size expected) {
-  return {ErrorKind::kCorrupt,
-          fmt::format("decoded size is {}, expected {}{}; the chunk is damaged or its metadata is "
-                      "of another array",
-                      found, expected.exact ? "" : "at most ", expected.nbytes)};
+Error wrong_size(const std::string& what) {
+  return {
+      ErrorKind::kCorrupt,
+      fmt::format("decoded size is {}; the chunk is damaged or its metadata is of another array",
+                  what)};
+}
+
+// Of what was not decoded to its end.
+Error too_large(Size expected) {
+  return wrong_size(
+      expected.exact ? fmt::format("more than the expected {} bytes", expected.nbytes)
+                     : fmt::format("more than the {} bytes it may have at most", expected.nbytes));
 }
 
 void require_size(std::uint64_t found, Size expected) {
   if (expected.exact ? found != expected.nbytes : found > expected.nbytes) {
-    throw wrong_size(fmt::to_string(found), expected);
+    throw wrong_size(
+        fmt::format("{}, expected {}{}", found, expected.exact ? "" : "at most ", expected.nbytes));
   }
 }
 
@@ -46,7 +54,7 @@ std::size_t decode_step(const Codec& codec, std::span<const std::byte> in, std::
   }
   const auto made = codec.decode(in, out);
   if (!made) {
-    throw wrong_size(fmt::format("more than {}", out.size()), expected);
+    throw too_large(expected);
   }
   require_size(*made, expected);
   return *made;
@@ -68,7 +76,7 @@ Buffer decode_growing(const Codec& codec, std::span<const std::byte> in,
       return out;
     }
     if (room >= most_nbytes) {
-      throw wrong_size(fmt::format("more than {}", most_nbytes), most);
+      throw too_large(most);
     }
   }
 }
