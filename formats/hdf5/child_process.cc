@@ -30,11 +30,6 @@ namespace {
 
 using Clock = Hdf5Process::Clock;
 
-// The child is ended after ten seconds of work without a word; waiting for a disk may take longer.
-constexpr std::chrono::seconds kMostSilence{120};
-// For one block: what never comes to an end need not be silent. 2 GiB of text on a slow disk take
-// less.
-constexpr std::chrono::seconds kMostReadTime{300};
 // Of a frame: attributes, each number of which takes 9 bytes, and their names. A longer one is read
 // as far as the file's own size makes it believable.
 constexpr std::uint64_t kUsualFrameNbytes =
@@ -72,7 +67,9 @@ std::string cause_of_death(int status) {
 
 class Hdf5Process::Child {
  public:
-  explicit Child(const ByteSource& source) : name_(source.name()) {
+  // `patience` outlives it.
+  Child(const ByteSource& source, const Patience& patience)
+      : name_(source.name()), patience_(patience) {
     const Descriptor file(source.open_again());
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -124,8 +121,8 @@ class Hdf5Process::Child {
     using std::chrono::milliseconds;
     while (!out.empty()) {
       pollfd ready{socket_, POLLIN, 0};
-      const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
-      const auto most = std::clamp<milliseconds>(left, milliseconds(0), kMostSilence);
+      const auto left = std::chrono::duration_cast<milliseconds>(end - patience_.now());
+      const auto most = std::clamp<milliseconds>(left, milliseconds(0), patience_.silence);
       const int found = ::poll(&ready, 1, static_cast<int>(most.count()));
       if (found == 0 || left <= milliseconds(0)) {
         throw file_error(ErrorKind::kIo, name_,
@@ -229,11 +226,13 @@ class Hdf5Process::Child {
   }
 
   const std::string& name_;
+  const Patience& patience_;
   int socket_ = -1;
   pid_t pid_ = 0;
 };
 
-Hdf5Process::Hdf5Process(SourcePtr source) : source_(std::move(source)) {}
+Hdf5Process::Hdf5Process(SourcePtr source, Patience patience)
+    : source_(std::move(source)), patience_(std::move(patience)) {}
 
 Hdf5Process::~Hdf5Process() = default;
 
@@ -249,7 +248,7 @@ void Hdf5Process::ask(FrameWriter& request, Clock::time_point end, const TakeFra
 
 void Hdf5Process::ask(FrameWriter& request, Clock::duration most, const TakeFrame& take) const {
   const std::lock_guard lock(mutex_);
-  ask_alone(request, Clock::now() + most, take);
+  ask_alone(request, patience_.now() + most, take);
 }
 
 void Hdf5Process::ask_alone(FrameWriter& request, Clock::time_point end,
@@ -262,7 +261,7 @@ void Hdf5Process::ask_alone(FrameWriter& request, Clock::time_point end,
     try {
       if (child_ == nullptr) {
         source_->check_unchanged();
-        child_ = std::make_unique<Child>(*source_);
+        child_ = std::make_unique<Child>(*source_, patience_);
       }
       child_->send(question);
       const std::uint64_t most =
@@ -300,7 +299,7 @@ void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t cha
   std::byte first{};
   source_->read_at(0, {&first, 1});
   std::string failure;
-  ask(request, kMostReadTime, [&](const Frame& frame) {
+  ask(request, patience_.block, [&](const Frame& frame) {
     switch (frame.kind) {
       case FrameKind::kData:
         if (frame.bytes.size() > out.size()) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "formats/bytes/byte_source.h"
+#include "formats/hdf5/patience.h"
 #include "formats/hdf5/wire.h"
 
 namespace npyfs {
@@ -22,14 +23,14 @@ namespace npyfs {
 class Hdf5Process {
  public:
   // Of the very file that the source has open, whatever its path leads to by now.
-  explicit Hdf5Process(SourcePtr source);
+  explicit Hdf5Process(SourcePtr source, Patience patience = {});
   ~Hdf5Process();
   Hdf5Process(const Hdf5Process&) = delete;
   Hdf5Process& operator=(const Hdf5Process&) = delete;
 
   const SourcePtr& source() const { return source_; }
 
-  using Clock = std::chrono::steady_clock;
+  using Clock = Patience::Clock;
 
   using TakeFrame = std::function<bool(const Frame& frame)>;
   // Sends `request` and hands every frame of the answer to `take` until that returns true. Throws
@@ -55,6 +56,7 @@ class Hdf5Process {
   void ask_alone(FrameWriter& request, Clock::time_point end, const TakeFrame& take) const;
 
   SourcePtr source_;
+  Patience patience_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<Child> child_;  // guarded by mutex_
 };

@@ -37,8 +37,8 @@ constexpr const char* kOffsets = "_offsets";
 // Each linked file has a child of its own, which starts again when it is needed.
 constexpr std::size_t kMostChildren = 64;
 
-// To open all: beside it, for each file, and for each MiB of them, since texts are read through.
-constexpr std::chrono::seconds kOpenTime{300};
+// To open all, beside Patience::open: for each file, and for each MiB of them, since texts are read
+// through.
 constexpr std::chrono::seconds kOpenTimeOfFile{1};
 constexpr std::chrono::milliseconds kOpenTimeOfMiB{100};
 
@@ -55,7 +55,8 @@ bool has_part(const std::string& path, const std::string& part) {
 
 class Opener {
  public:
-  explicit Opener(OpenContext& context) : context_(context) {}
+  Opener(OpenContext& context, const Patience& patience, const DescriptionBudget& used)
+      : context_(context), patience_(patience), budget_(used) {}
   Opener(const Opener&) = delete;
   Opener& operator=(const Opener&) = delete;
   // No process is left running: the mount is going to fork, and may never need it.
@@ -127,7 +128,7 @@ class Opener {
     }
     end_ += kOpenTimeOfFile + kOpenTimeOfMiB * (source->nbytes() >> 20);
     auto file = std::make_unique<LinkedFile>(
-        LinkedFile{std::make_shared<Hdf5Process>(source),
+        LinkedFile{std::make_shared<Hdf5Process>(source, patience_),
                    Folder(fs::path(absolute).parent_path().string(), true)});
     return *files_.emplace(absolute, std::move(file)).first->second;
   }
@@ -181,7 +182,7 @@ class Opener {
     try {
       file.process->ask(request, end_, [&](const Frame& frame) { return reader.add(frame); });
     } catch (const Error& error) {
-      is_exhausted_ = error.kind() == ErrorKind::kTooLarge || Hdf5Process::Clock::now() > end_;
+      is_exhausted_ = error.kind() == ErrorKind::kTooLarge || patience_.now() > end_;
       throw;
     }
     for (const std::string& warning : reader.warnings()) {
@@ -436,7 +437,7 @@ class Opener {
           printable(file.process->source()->name()), printable(array.path), missing.size(),
           storage.mappings.size(), printable(missing.front())));
     }
-    return make_virtual_grid(array, std::move(parts), *context_.cache);
+    return make_virtual_grid(array, std::move(parts), *context_.cache, patience_);
   }
 
   // Null for one that is not there, which is the fill value, as for libhdf5.
@@ -473,12 +474,13 @@ class Opener {
   }
 
   OpenContext& context_;
+  const Patience& patience_;
   std::map<std::string, std::unique_ptr<LinkedFile>> files_;  // by absolute path
   // By file and path.
   std::map<std::pair<const LinkedFile*, std::string>, SourceArray> source_arrays_;
   std::vector<Visit> visits_;
   DescriptionBudget budget_;
-  Hdf5Process::Clock::time_point end_ = Hdf5Process::Clock::now() + kOpenTime;
+  Patience::Clock::time_point end_ = patience_.now() + patience_.open;
   bool is_exhausted_ = false;
   std::size_t described_ = 0;
   std::size_t left_out_ = 0;
@@ -486,8 +488,9 @@ class Opener {
 
 }  // namespace
 
-StorePtr open_hdf5(const SourcePtr& source, const std::string& path, OpenContext& context) {
-  return Opener(context).open(source, path);
+StorePtr open_hdf5(const SourcePtr& source, const std::string& path, OpenContext& context,
+                   const Patience& patience, const DescriptionBudget& used) {
+  return Opener(context, patience, used).open(source, path);
 }
 
 }  // namespace npyfs

@@ -12,6 +12,7 @@
 #include "formats/chunk_grid.h"
 #include "formats/hdf5/child_process.h"
 #include "formats/hdf5/description.h"
+#include "formats/hdf5/patience.h"
 
 namespace npyfs {
 
@@ -34,9 +35,10 @@ struct VirtualPart {
   VirtualStorage::Selection there;
 };
 // What no part covers is the fill value; of parts that overlap the last one counts. Throws
-// kUnsupported where a part's boxes do not fit each other or its type is another.
+// kUnsupported where a part's boxes do not fit each other or its type is another. Of virtual arrays
+// that are parts of others the patience of the one that is read counts.
 std::shared_ptr<const ChunkGrid> make_virtual_grid(const ArrayDescription& array,
                                                    std::vector<VirtualPart> parts,
-                                                   ChunkCache& cache);
+                                                   ChunkCache& cache, Patience patience = {});
 
 }  // namespace npyfs

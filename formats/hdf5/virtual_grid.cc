@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -27,10 +26,6 @@ constexpr std::uint64_t kMostBoxNbytes = std::uint64_t{4} << 20;
 // Elements further apart than this are read one by one: a system call costs about as much as
 // copying so many bytes.
 constexpr std::uint64_t kFarNbytes = 4096;
-// For one block. A small crafted file can name a million chunks that decode to 2 GiB each, and
-// virtual arrays of virtual arrays; the slowest disk answers a million elements within this.
-constexpr std::chrono::seconds kMostSeconds{120};
-
 // The elements along an axis that a selection takes, by their number k in it.
 std::uint64_t taken(const Steps& steps) { return steps.count * steps.block; }
 
@@ -55,34 +50,33 @@ std::uint64_t taken_before(const Steps& steps, std::uint64_t end) {
 // counts. They are all decoded by the thread that asks for it.
 class DecodeTime {
  public:
-  DecodeTime() : is_outermost_(!running_) {
-    if (is_outermost_) {
-      running_ = true;
-      end_ = Clock::now() + kMostSeconds;
+  // `patience` outlives it.
+  explicit DecodeTime(const Patience& patience)
+      : patience_(patience), end_(patience.now() + patience.virtual_block) {
+    if (outermost_ == nullptr) {
+      outermost_ = this;
     }
   }
-  ~DecodeTime() { running_ = running_ && !is_outermost_; }
+  ~DecodeTime() { outermost_ = outermost_ == this ? nullptr : outermost_; }
   DecodeTime(const DecodeTime&) = delete;
   DecodeTime& operator=(const DecodeTime&) = delete;
 
   static void require_left() {
-    if (running_ && Clock::now() > end_) {
+    if (outermost_ != nullptr && outermost_->patience_.now() > outermost_->end_) {
       // Not for good, as what is damaged: storage may have stalled.
       throw Error(ErrorKind::kIo,
                   fmt::format("a block of a virtual array takes more than {} s to be put together "
                               "out of other chunks; storage is slow, or the file crafted",
-                              kMostSeconds.count()));
+                              outermost_->patience_.virtual_block.count()));
     }
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static thread_local bool running_;
-  static thread_local Clock::time_point end_;
-  bool is_outermost_;
+  static thread_local const DecodeTime* outermost_;
+  const Patience& patience_;
+  Patience::Clock::time_point end_;
 };
-thread_local bool DecodeTime::running_ = false;
-thread_local DecodeTime::Clock::time_point DecodeTime::end_;
+thread_local const DecodeTime* DecodeTime::outermost_ = nullptr;
 
 // Reads boxes of any grid.
 class BoxReader {
@@ -207,11 +201,13 @@ class BoxReader {
 
 class VirtualGrid : public DecodedGrid {
  public:
-  VirtualGrid(const ArrayDescription& array, std::vector<VirtualPart> parts, ChunkCache& cache)
+  VirtualGrid(const ArrayDescription& array, std::vector<VirtualPart> parts, ChunkCache& cache,
+              Patience patience)
       : DecodedGrid({array.dtype, array.shape, block_shape(array), true}, array.fill_value,
                     fmt::format("{} boxes of other arrays", parts.size())),
         parts_(std::move(parts)),
-        cache_(cache) {
+        cache_(cache),
+        patience_(std::move(patience)) {
     for (const VirtualPart& part : parts_) {
       pairs_.push_back(pair_axes(part, array.path));
     }
@@ -230,7 +226,7 @@ class VirtualGrid : public DecodedGrid {
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
-    const DecodeTime time;
+    const DecodeTime time(patience_);
     fill_elements(out, fill_value());
     const Shape begin = chunk_begin(chunk);
     const Shape stored = stored_shape(chunk);
@@ -450,14 +446,15 @@ class VirtualGrid : public DecodedGrid {
   std::vector<VirtualPart> parts_;
   std::vector<Pairs> pairs_;
   ChunkCache& cache_;
+  Patience patience_;
 };
 
 }  // namespace
 
 std::shared_ptr<const ChunkGrid> make_virtual_grid(const ArrayDescription& array,
                                                    std::vector<VirtualPart> parts,
-                                                   ChunkCache& cache) {
-  return std::make_shared<VirtualGrid>(array, std::move(parts), cache);
+                                                   ChunkCache& cache, Patience patience) {
+  return std::make_shared<VirtualGrid>(array, std::move(parts), cache, std::move(patience));
 }
 
 }  // namespace npyfs

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -32,9 +33,13 @@
 #include "formats/hdf5/chunk_table.h"
 #include "formats/hdf5/description.h"
 #include "formats/hdf5/filters.h"
+#include "formats/hdf5/linked_files.h"
+#include "formats/hdf5/patience.h"
+#include "formats/hdf5/read_grids.h"
 #include "formats/hdf5/wire.h"
 #include "formats/store.h"
 #include "tests/support/fake_table.h"
+#include "tests/support/one_chunk_cache.h"
 
 namespace npyfs {
 namespace {
@@ -319,27 +324,104 @@ TEST_F(Hdf5Child, MayBeLateOnce) {
   EXPECT_EQ(describe(process, now + std::chrono::minutes(5)).groups.size(), 1U);
 }
 
+// A clock that stands still but for what it is told, and for `step` each time it is looked at.
+class TestClock {
+ public:
+  explicit TestClock(std::chrono::seconds step = std::chrono::seconds(0)) : step_(step.count()) {}
+  Patience patience() {
+    Patience patience;
+    patience.now = [this] {
+      return Patience::Clock::time_point(std::chrono::seconds(seconds_ += step_));
+    };
+    return patience;
+  }
+  void advance(std::chrono::seconds by) { seconds_ += by.count(); }
+
+ private:
+  std::int64_t step_;
+  std::atomic<std::int64_t> seconds_ = 1'000'000;
+};
+
 // However long others take before it.
 TEST_F(Hdf5Child, HasItsTimeForItself) {
   const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/das_contig.h5";
-  const Hdf5Process process(FileSource::open(path, path));
-  constexpr std::chrono::seconds kMost{2};
+  TestClock clock;
+  const Hdf5Process process(FileSource::open(path, path), clock.patience());
   std::future<GroupDescription> second;
   FrameWriter first(FrameKind::kDescribe);
   first.add_text("/");
-  process.ask(first, std::chrono::minutes(5), [&](const Frame& frame) {
+  process.ask(first, std::chrono::hours(24), [&](const Frame& frame) {
     if (!second.valid()) {
       std::promise<void> begun;
       second = std::async(std::launch::async, [&] {
         begun.set_value();
-        return describe(process, kMost);
+        return describe(process, std::chrono::hours(1));
       });
       begun.get_future().wait();
-      std::this_thread::sleep_for(kMost + std::chrono::milliseconds(200));
+      // Were its time to begin before its turn, this is when it would; nothing else waits for it.
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      clock.advance(std::chrono::hours(2));
     }
     return frame.kind == FrameKind::kEnd;
   });
   EXPECT_EQ(second.get().groups.size(), 1U);
+}
+
+TEST_F(Hdf5Child, IsWaitedForOnlySoLong) {
+  const auto refusal_of_read = [&](const std::string& behaviour, const Patience& patience) {
+    const std::string path = folder_ / "a.h5";
+    std::ofstream(path, std::ios::binary) << "\x89HDF\r\n\x1a\n" << behaviour;
+    const Hdf5Process process(FileSource::open(path, path), patience);
+    std::vector<std::byte> out(8);
+    const auto refused =
+        refusal_of([&] { process.read("/x", ReadForm::kPlain, 0, {0}, {1}, 0, out); });
+    EXPECT_EQ(refused.kind, ErrorKind::kIo) << refused.text;
+    EXPECT_EQ(refused.text,
+              path +
+                  ": the HDF5 library has not answered in time; what it waits for may be slow "
+                  "storage: read again once that answers");
+  };
+  // It never says anything.
+  Patience short_silence;
+  short_silence.silence = std::chrono::milliseconds(20);
+  refusal_of_read("(mutes)", short_silence);
+  // It always says something: five minutes for a block.
+  TestClock clock(std::chrono::seconds(10));
+  refusal_of_read("(drips)", clock.patience());
+}
+
+// A file, and all that it links to.
+TEST_F(Hdf5Child, MayTakeOnlySoLongToDescribeAFile) {
+  const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/layouts.h5";
+  OpenContext context;
+  context.warn = [](const std::string&) {};
+  TestClock clock(std::chrono::seconds(60));
+  const auto late =
+      refusal_of([&] { open_hdf5(FileSource::open(path, path), path, context, clock.patience()); });
+  EXPECT_EQ(late.kind, ErrorKind::kIo) << late.text;
+  EXPECT_THAT(late.text, HasSubstr("has not answered in time"));
+}
+
+// One file's answer just fits; that of the next one it links to is too much.
+TEST_F(Hdf5Child, MaySayOnlySoMuchInAll) {
+  const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/layouts.h5";
+  const SourcePtr source = FileSource::open(path, path);
+  const Hdf5Process process(source);
+  FrameWriter request(FrameKind::kDescribe);
+  request.add_text("/");
+  DescriptionBudget own;
+  DescriptionReader reader(path, own);
+  process.ask(request, std::chrono::minutes(5),
+              [&](const Frame& frame) { return reader.add(frame); });
+  OpenContext context;
+  context.warn = [](const std::string&) {};
+  DescriptionBudget used;
+  used.nbytes = DescriptionBudget::kMostNbytes - own.nbytes;
+  const auto refused = refusal_of([&] { open_hdf5(source, path, context, {}, used); });
+  EXPECT_EQ(refused.kind, ErrorKind::kTooLarge) << refused.text;
+  EXPECT_THAT(refused.text,
+              HasSubstr("ext_target.h5: attributes and names of all that it holds, or "
+                        "leads to, take more than 1073741824 bytes, expected less"));
 }
 
 // Of the limit on open files, which is given back.
@@ -404,6 +486,61 @@ TEST_F(Hdf5Child, OpensNoFileThatALinkNames) {
     EXPECT_EQ(array.name, "ok");
   }
   EXPECT_THAT(warnings, ::testing::Contains(HasSubstr("below the file's own folder")));
+}
+
+// ---- arrays that are made of others
+
+// Ten bytes in as many chunks, each its number.
+class Digits : public DecodedGrid {
+ public:
+  Digits() : DecodedGrid({DType::simple("|u1"), {10}, {1}, true}, {}, "digits") {}
+  void decode(std::uint64_t chunk, std::span<std::byte> out,
+              DecodeContext& /*context*/) const override {
+    out[0] = static_cast<std::byte>(chunk);
+  }
+};
+
+// All of another array of ten bytes.
+std::shared_ptr<const ChunkGrid> virtual_of(std::shared_ptr<const ChunkGrid> grid,
+                                            ChunkCache& cache, const Patience& patience) {
+  ArrayDescription array;
+  array.path = "/v";
+  array.dtype = grid->dtype();
+  array.shape = grid->shape();
+  const auto all = VirtualStorage::whole(array.shape);
+  return make_virtual_grid(array, {{std::move(grid), {}, all, all}}, cache, patience);
+}
+
+TEST(Hdf5Virtual, IsPutTogetherWithinItsTime) {
+  const auto read = [](const std::shared_ptr<const ChunkGrid>& grid) {
+    return testing::OneChunkCache().get(*grid, 0)->bytes;
+  };
+  const std::string late =
+      "a block of a virtual array takes more than 120 s to be put together out of other chunks; "
+      "storage is slow, or the file crafted";
+  for (const int depth : {1, 2}) {
+    // The clock is looked at before each chunk, and where a block begins.
+    TestClock fast(std::chrono::seconds(10));
+    // Of two, slow enough for the outer one alone, whose time counts.
+    TestClock slow(std::chrono::seconds(depth == 1 ? 13 : 12));
+    testing::OneChunkCache cache;
+    for (TestClock* clock : {&fast, &slow}) {
+      std::shared_ptr<const ChunkGrid> grid = std::make_shared<Digits>();
+      for (int i = 0; i < depth; ++i) {
+        grid = virtual_of(std::move(grid), cache, clock->patience());
+      }
+      if (clock == &fast) {
+        EXPECT_EQ(read(grid)[9], std::byte{9});
+        continue;
+      }
+      const auto refused = refusal_of([&] { read(grid); });
+      EXPECT_EQ(refused.kind, ErrorKind::kIo);
+      EXPECT_EQ(refused.text, late);
+      // The next block has its own time.
+      EXPECT_EQ(read(virtual_of(std::make_shared<Digits>(), cache, fast.patience()))[9],
+                std::byte{9});
+    }
+  }
 }
 
 // ---- indexes

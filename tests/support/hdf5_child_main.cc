@@ -68,6 +68,18 @@ int run_child() {
     static_cast<void>(::send(npyfs::kChildSocket, answer.data(), answer.size(), MSG_NOSIGNAL));
     return 0;
   }
+  if (behaviour == "(mutes)") {
+    take_request();
+    take_request();  // there is none: until nobody listens any more
+    return 0;
+  }
+  if (behaviour == "(drips)") {
+    take_request();
+    const std::string nothing("\x01\0\0\0\x15", 5);  // a frame of data
+    while (::send(npyfs::kChildSocket, nothing.data(), nothing.size(), MSG_NOSIGNAL) > 0) {
+    }
+    return 0;
+  }
   if (behaviour == "(denied)") {
     deny_confinement();
   }
