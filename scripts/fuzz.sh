@@ -27,7 +27,8 @@ flags=(-std=c++20 -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-saniti
 sources=(formats/archives/*.cc formats/payloads/*.cc
   formats/{chunk_grid,confinement,extents,format,named_files,stored_npy,zip_members}.cc
   formats/das/*.cc formats/kaldi/*.cc formats/zarr/*.cc formats/bytes/*.cc formats/bytes/codecs/*.cc
-  formats/hdf5/{wire,description,object_header,chunk_index,new_chunk_index}.cc)
+  formats/hdf5/{wire,description,object_header,chunk_index,new_chunk_index,index_entries}.cc
+  formats/hdf5/{chunk_elements,fixed_array,extensible_array,chunk_tree}.cc)
 mkdir -p build-fuzz/objects "build-fuzz/corpus/$target"
 compiler=clang++
 if command -v ccache >/dev/null; then
