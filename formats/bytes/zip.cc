@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/crc.h"
@@ -148,17 +150,14 @@ End read_end(const ByteSource& source) {
 }
 
 // A flipped bit in the directory gives a member another name; the one in its header is still right.
-void require_same_name(const ByteSource& archive, const ZipMember& member,
-                       std::size_t name_nbytes) {
+Error wrong_name(const ByteSource& archive, const ZipMember& member, std::size_t name_nbytes) {
   const std::uint64_t offset = member.header_offset + kLocalNbytes;
   std::string name(std::min<std::uint64_t>(name_nbytes, archive.nbytes() - offset), '\0');
   archive.read_at(offset, std::as_writable_bytes(std::span(name)));
-  if (name != member.name) {
-    throw corrupt_at(archive.name(), offset,
-                     fmt::format("the name of {} in its own header is {}, expected the same as in "
-                                 "the archive's directory; the file is damaged: copy it again",
-                                 printable(member.name), printable(name)));
-  }
+  return corrupt_at(archive.name(), offset,
+                    fmt::format("the name of {} in its own header is {}, expected the same as in "
+                                "the archive's directory; the file is damaged: copy it again",
+                                printable(member.name), printable(name)));
 }
 
 }  // namespace
@@ -322,15 +321,22 @@ std::optional<std::uint64_t> ZipDirectory::find(std::string_view name) const {
 }
 
 std::uint64_t zip_data_offset(const ByteSource& archive, const ZipMember& member) {
-  const auto header = read_record<kLocalNbytes>(archive, member.header_offset);
+  // As long as the name in the directory, which stands behind all members.
+  std::vector<std::byte> header(kLocalNbytes + member.name.size());
+  archive.read_at(member.header_offset, header);
   if (u32(header.data()) != kLocal) {
     throw corrupt_at(archive.name(), member.header_offset,
                      fmt::format("the signature of the header of {} is {:#010x}, expected {:#010x}",
                                  printable(member.name), u32(header.data()), kLocal));
   }
-  require_same_name(archive, member, u16(header.data() + 26));
+  const std::size_t name_nbytes = u16(header.data() + 26);
+  const auto name = std::span(header).subspan(kLocalNbytes);
+  if (name_nbytes != name.size() ||
+      std::memcmp(name.data(), member.name.data(), name.size()) != 0) {
+    throw wrong_name(archive, member, name_nbytes);
+  }
   const std::uint64_t offset =
-      member.header_offset + kLocalNbytes + u16(header.data() + 26) + u16(header.data() + 28);
+      member.header_offset + kLocalNbytes + name_nbytes + u16(header.data() + 28);
   if (!lies_within(offset, member.stored_nbytes, archive.nbytes())) {
     throw corrupt_at(archive.name(), member.header_offset + 26,
                      fmt::format("{} has {} bytes from {} on, expected them within the archive",
