@@ -64,7 +64,7 @@ std::optional<External> read_external(hid_t place, const std::string& name) {
 }
 
 void send_external(const std::string& name, const External& link, const SendFrame& send) {
-  FrameWriter frame(FrameKind::kExternalLink);
+  WireFrameWriter frame(FrameKind::kExternalLink);
   frame.add_text(name).add_text(link.file).add_text(link.path);
   send(frame);
 }
@@ -99,7 +99,7 @@ class Walker {
       if (of_kind.count > of_kind.names.size()) {
         text += fmt::format(" and {} more", of_kind.count - of_kind.names.size());
       }
-      FrameWriter frame(FrameKind::kWarning);
+      WireFrameWriter frame(FrameKind::kWarning);
       frame.add_text(text);
       send_(frame);
     }
@@ -115,7 +115,7 @@ class Walker {
   }
 
   void warn(const std::string& path, const std::string& text) const {
-    FrameWriter frame(FrameKind::kWarning);
+    WireFrameWriter frame(FrameKind::kWarning);
     frame.add_text(fmt::format("{}: {}", path, text));
     send_(frame);
   }
@@ -151,7 +151,7 @@ class Walker {
       warn(path, "left out, as groups nest too deeply");
       return;
     }
-    FrameWriter frame(FrameKind::kGroupBegin);
+    WireFrameWriter frame(FrameKind::kGroupBegin);
     frame.add_text(name).add_value(Value{attributes_of(group, path)});
     send_(frame);
     on_path_.push_back(address);
@@ -167,7 +167,7 @@ class Walker {
       visit_link(group, link, path_below(path, link.name));
     }
     on_path_.pop_back();
-    FrameWriter end(FrameKind::kGroupEnd);
+    WireFrameWriter end(FrameKind::kGroupEnd);
     send_(end);
   }
 
@@ -300,7 +300,7 @@ void list_chunks(hid_t file, const std::string& path, const SendFrame& send) {
     if (H5Dget_chunk_info(dataset.id(), H5S_ALL, i, offset.data(), &mask, &address, &nbytes) < 0) {
       throw hdf5_failed("cannot find a chunk");
     }
-    FrameWriter frame(FrameKind::kData);
+    WireFrameWriter frame(FrameKind::kData);
     for (const hsize_t at : offset) {
       frame.add_u64(at);
     }

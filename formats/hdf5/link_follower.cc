@@ -40,11 +40,12 @@ GroupDescription LinkFollower::describe(const LinkedFile& file, const std::strin
                      fmt::format("more than {} links have been followed", kMostDescribed));
   }
   file.source()->check_unchanged();
-  FrameWriter request(FrameKind::kDescribe);
+  WireFrameWriter request(FrameKind::kDescribe);
   request.add_text(path);
   DescriptionReader reader(name, budget_);
   try {
-    file.process->ask(request, files_.end(), [&](const Frame& frame) { return reader.add(frame); });
+    file.process->ask(request, files_.end(),
+                      [&](const WireFrame& frame) { return reader.add(frame); });
   } catch (const Error& error) {
     is_exhausted_ = error.kind() == ErrorKind::kTooLarge || files_.is_late();
     throw;
