@@ -114,7 +114,7 @@ void Scratch::clear() {
 void Gathered::clear() {
   plan_.clear();
   parts_.clear();
-  any_decoded_ = false;
+  chunk_uses_.clear();
   pinned_.clear();
   scratch_.clear();
   window_.clear();
@@ -195,7 +195,6 @@ void Fetcher::append(const std::vector<Piece>& pieces, Gathered& out) const {
 
 std::size_t Fetcher::append_chunks(const std::vector<Piece>& pieces, std::size_t first,
                                    Gathered& out) const {
-  out.any_decoded_ = true;
   std::size_t end = first;
   while (end < pieces.size() && pieces[end].kind == Piece::Kind::kChunk) {
     ++end;
@@ -206,7 +205,9 @@ std::size_t Fetcher::append_chunks(const std::vector<Piece>& pieces, std::size_t
     if (of == nullptr || !is_same_chunk(*of, piece)) {
       block = cache_.get(*piece.chunks, piece.chunk);
       of = &piece;
+      out.chunk_uses_.push_back({piece.chunks, piece.chunk, 0});
     }
+    out.chunk_uses_.back().nbytes += piece.nbytes;
     block->require_good({piece.offset, piece.offset + piece.nbytes});
     return block->bytes.data() + piece.offset;
   };

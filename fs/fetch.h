@@ -17,6 +17,7 @@
 
 #include "formats/bytes/chunk_source.h"
 #include "formats/bytes/plan.h"
+#include "fs/block_cache.h"
 #include "fs/verified_records.h"
 
 namespace npyfs {
@@ -49,8 +50,8 @@ class Scratch {
 class Gathered {
  public:
   const std::vector<iovec>& parts() const { return parts_; }
-  // Whether some of the bytes came from decoded chunks.
-  bool any_decoded() const { return any_decoded_; }
+  // What came out of decoded chunks. A chunk may be named several times.
+  const std::vector<ChunkUse>& chunk_uses() const { return chunk_uses_; }
   // Lets go of all bytes; memory of a usual size is kept.
   void clear();
 
@@ -61,7 +62,7 @@ class Gathered {
 
   Plan plan_;
   std::vector<iovec> parts_;
-  bool any_decoded_ = false;
+  std::vector<ChunkUse> chunk_uses_;
   std::vector<std::shared_ptr<const Block>> pinned_;
   // What is read where it is to lie, and what is copied, one behind the other.
   Scratch scratch_;

@@ -248,8 +248,8 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
     const auto& parts = gathered.parts();
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
     try {
-      if (gathered.any_decoded() && target.node->npy != nullptr) {
-        fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes});
+      if (!gathered.chunk_uses().empty() && target.node->npy != nullptr) {
+        fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes}, gathered.chunk_uses());
       }
       gathered.clear();
     } catch (const std::bad_alloc&) {
