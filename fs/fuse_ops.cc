@@ -247,11 +247,12 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
         [&](ByteRange range, Plan& plan) { plan_file(target, range, plan); }, gathered);
     const auto& parts = gathered.parts();
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
+    const bool any_decoded = gathered.any_decoded();
+    gathered.clear();
     try {
-      if (gathered.any_decoded() && target.node->npy != nullptr) {
+      if (any_decoded && target.node->npy != nullptr) {
         fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes});
       }
-      gathered.clear();
     } catch (const std::bad_alloc&) {
       // The request has been answered.
     }
