@@ -94,7 +94,7 @@ bool read_all(std::span<std::byte> bytes) {
   return true;
 }
 
-bool read_request(Frame& request) {
+bool read_request(WireFrame& request) {
   std::byte head[kFrameHeadNbytes];
   if (!read_all(head)) {
     return false;
@@ -108,14 +108,14 @@ bool read_request(Frame& request) {
   return read_all(request.bytes);
 }
 
-void send_frame(FrameWriter& frame) {
+void send_frame(WireFrameWriter& frame) {
   write_all(frame.finish());
   allow_cpu();
 }
 
-void answer(hid_t file, BoxReader& reader, const Frame& request) {
+void answer(hid_t file, BoxReader& reader, const WireFrame& request) {
   static const std::string kName = "the request";
-  FrameReader fields(request.bytes, kName);
+  WireFrameReader fields(request.bytes, kName);
   const std::string path = fields.take_text();
   switch (request.kind) {
     case FrameKind::kDescribe:
@@ -142,7 +142,7 @@ void answer(hid_t file, BoxReader& reader, const Frame& request) {
 }
 
 void send_failure(const std::string& text) {
-  FrameWriter frame(FrameKind::kFailure);
+  WireFrameWriter frame(FrameKind::kFailure);
   frame.add_text(text);
   send_frame(frame);
 }
@@ -152,7 +152,7 @@ void send_failure(const std::string& text) {
 void serve(const std::string& refusal) {
   H5File file;
   std::optional<BoxReader> reader;  // after the file, closed before it
-  Frame request;
+  WireFrame request;
   while (read_request(request)) {
     allow_cpu();
     try {
@@ -164,7 +164,7 @@ void serve(const std::string& refusal) {
         reader.emplace(file.id());
       }
       answer(file.id(), *reader, request);
-      FrameWriter end(FrameKind::kEnd);
+      WireFrameWriter end(FrameKind::kEnd);
       send_frame(end);
     } catch (const std::bad_alloc&) {
       send_failure("the HDF5 library needs more memory than it may have");

@@ -35,7 +35,7 @@ class ArrayTeller {
         send_(send) {}
 
   // The frame; nothing where there is no array to show, and then perhaps `why`.
-  std::optional<FrameWriter> tell(const Dict& attributes, std::string& why) {
+  std::optional<WireFrameWriter> tell(const Dict& attributes, std::string& why) {
     const H5Space space(H5Dget_space(dataset_), "look at the shape");
     if (H5Sget_simple_extent_type(space.id()) == H5S_NULL) {
       return std::nullopt;
@@ -69,15 +69,15 @@ class ArrayTeller {
   }
 
  private:
-  FrameWriter begin(StorageTag tag, const std::string& descr, std::uint32_t itemsize,
-                    const Shape& shape, const std::string& fill) const {
-    FrameWriter frame(FrameKind::kArray);
+  WireFrameWriter begin(StorageTag tag, const std::string& descr, std::uint32_t itemsize,
+                        const Shape& shape, const std::string& fill) const {
+    WireFrameWriter frame(FrameKind::kArray);
     frame.add_text(name_).add_text(path_).add_u8(static_cast<std::uint8_t>(tag));
     frame.add_text(descr).add_u32(itemsize).add_shape(shape).add_text(fill);
     frame.add_value(Value{*attributes_});
     return frame;
   }
-  FrameWriter begin(StorageTag tag) const {
+  WireFrameWriter begin(StorageTag tag) const {
     return begin(tag, type_->descr, type_->itemsize, shape_, fill_);
   }
 
@@ -142,17 +142,17 @@ class ArrayTeller {
     }
   }
 
-  std::optional<FrameWriter> tell_text() const {
+  std::optional<WireFrameWriter> tell_text() const {
     require_few_elements();
     const std::uint32_t longest = longest_text(dataset_, *type_, own_shape_, send_);
-    FrameWriter frame =
+    WireFrameWriter frame =
         begin(StorageTag::kRead, fmt::format("'<U{}'", longest), 4 * longest, own_shape_, "");
     frame.add_u8(static_cast<std::uint8_t>(ReadForm::kText)).add_u32(longest);
     frame.add_shape(block_shape(std::uint64_t{4} * longest));
     return frame;
   }
 
-  std::optional<FrameWriter> tell_sequences(std::string& why) const {
+  std::optional<WireFrameWriter> tell_sequences(std::string& why) const {
     if (own_shape_.size() != 1) {
       why = "sequences of any length in other than one dimension";
       return std::nullopt;
@@ -161,7 +161,7 @@ class ArrayTeller {
     require_few_sequences();
     const std::vector<std::uint64_t> ends = sequence_ends(dataset_, *type_, own_shape_, send_);
     const std::uint64_t sum = ends.empty() ? 0 : ends.back();
-    FrameWriter frame = begin(StorageTag::kRead, type_->descr, type_->itemsize, {sum}, "");
+    WireFrameWriter frame = begin(StorageTag::kRead, type_->descr, type_->itemsize, {sum}, "");
     frame.add_u8(static_cast<std::uint8_t>(ReadForm::kConcat)).add_u32(0);
     frame.add_shape({std::max<std::uint64_t>(1, block_rows({sum}, type_->itemsize))});
     frame.add_u32(static_cast<std::uint32_t>(ends.size()));
@@ -171,7 +171,7 @@ class ArrayTeller {
     return frame;
   }
 
-  std::optional<FrameWriter> tell_fixed(std::string& why) {
+  std::optional<WireFrameWriter> tell_fixed(std::string& why) {
     const bool simple_fill = read_fill_value();
     switch (H5Pget_layout(properties_.id())) {
       case H5D_COMPACT:
@@ -212,14 +212,14 @@ class ArrayTeller {
     return true;
   }
 
-  FrameWriter tell_read() const {
-    FrameWriter frame = begin(StorageTag::kRead);
+  WireFrameWriter tell_read() const {
+    WireFrameWriter frame = begin(StorageTag::kRead);
     frame.add_u8(static_cast<std::uint8_t>(ReadForm::kPlain)).add_u32(0);
     frame.add_shape(block_shape(type_->nbytes()));
     return frame;
   }
 
-  std::optional<FrameWriter> tell_compact() const {
+  std::optional<WireFrameWriter> tell_compact() const {
     const std::uint64_t nbytes = *element_count(own_shape_) * type_->nbytes();
     if (nbytes > kMostCompactNbytes) {
       throw ChildError("it is compact and yet large");
@@ -228,12 +228,12 @@ class ArrayTeller {
     if (nbytes > 0) {
       read_elements(dataset_, *type_, Shape(own_shape_.size(), 0), own_shape_, bytes.data());
     }
-    FrameWriter frame = begin(StorageTag::kCompact);
+    WireFrameWriter frame = begin(StorageTag::kCompact);
     frame.add_text(bytes);
     return frame;
   }
 
-  FrameWriter tell_contiguous() const {
+  WireFrameWriter tell_contiguous() const {
     const haddr_t offset = H5Dget_offset(dataset_);
     // With a user block the library adds its size to HADDR_UNDEF, too: an offset that looks right.
     H5D_space_status_t status = H5D_SPACE_STATUS_ERROR;
@@ -246,17 +246,17 @@ class ArrayTeller {
     if (!type_->is_raw) {
       return tell_read();
     }
-    FrameWriter frame = begin(StorageTag::kContiguous);
+    WireFrameWriter frame = begin(StorageTag::kContiguous);
     frame.add_u64(offset);
     return frame;
   }
 
-  std::optional<FrameWriter> tell_external(std::string& why) const {
+  std::optional<WireFrameWriter> tell_external(std::string& why) const {
     if (!type_->is_raw) {
       why = "numbers of odd bits in other files";
       return std::nullopt;
     }
-    FrameWriter frame = begin(StorageTag::kExternal);
+    WireFrameWriter frame = begin(StorageTag::kExternal);
     const int count = H5Pget_external_count(properties_.id());
     frame.add_u32(static_cast<std::uint32_t>(count));
     for (int i = 0; i < count; ++i) {
@@ -272,7 +272,7 @@ class ArrayTeller {
     return frame;
   }
 
-  FrameWriter tell_chunked() const {
+  WireFrameWriter tell_chunked() const {
     std::vector<FilterDescription> filters = read_filters();
     const bool for_library = std::any_of(filters.begin(), filters.end(), [](const auto& filter) {
       return std::count(std::begin(kLibraryFilters), std::end(kLibraryFilters),
@@ -292,7 +292,7 @@ class ArrayTeller {
     }
     Shape chunk_shape = own_chunk_shape();
     chunk_shape.insert(chunk_shape.end(), type_->extra.begin(), type_->extra.end());
-    FrameWriter frame = begin(StorageTag::kChunked);
+    WireFrameWriter frame = begin(StorageTag::kChunked);
     frame.add_shape(chunk_shape);
     frame.add_u8(static_cast<std::uint8_t>(type_->extra.size()));
     frame.add_u8((options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0 ? 1 : 0);
@@ -333,13 +333,13 @@ class ArrayTeller {
     return filters;
   }
 
-  std::optional<FrameWriter> tell_virtual(std::string& why) const {
+  std::optional<WireFrameWriter> tell_virtual(std::string& why) const {
     std::size_t count = 0;
     if (!type_->is_raw || H5Pget_virtual_count(properties_.id(), &count) < 0) {
       why = "a virtual array of numbers of odd bits";
       return std::nullopt;
     }
-    FrameWriter frame = begin(StorageTag::kVirtual);
+    WireFrameWriter frame = begin(StorageTag::kVirtual);
     frame.add_u32(static_cast<std::uint32_t>(count));
     for (std::size_t i = 0; i < count; ++i) {
       frame.add_text(virtual_name(H5Pget_virtual_filename, i));
@@ -365,7 +365,7 @@ class ArrayTeller {
     return name;
   }
 
-  static bool add_selection(FrameWriter& frame, hid_t space) {
+  static bool add_selection(WireFrameWriter& frame, hid_t space) {
     const H5S_sel_type kind = H5Sget_select_type(space);
     if (kind == H5S_SEL_ALL) {
       // Of a source the extent is not known here.
@@ -407,8 +407,8 @@ class ArrayTeller {
 
 }  // namespace
 
-std::optional<FrameWriter> tell_array(const NamedDataset& named, const Dict& attributes,
-                                      const SendFrame& send, std::string& why) {
+std::optional<WireFrameWriter> tell_array(const NamedDataset& named, const Dict& attributes,
+                                          const SendFrame& send, std::string& why) {
   return ArrayTeller(named, send).tell(attributes, why);
 }
 

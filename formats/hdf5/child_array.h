@@ -23,7 +23,7 @@ struct NamedDataset {
 
 // The kArray frame, which is not yet sent; nothing where there is no array to show, and then `why`,
 // or, where it has no shape, no reason. `send` gets kProgress where all data has to be looked at.
-std::optional<FrameWriter> tell_array(const NamedDataset& named, const Dict& attributes,
-                                      const SendFrame& send, std::string& why);
+std::optional<WireFrameWriter> tell_array(const NamedDataset& named, const Dict& attributes,
+                                          const SendFrame& send, std::string& why);
 
 }  // namespace npyfs

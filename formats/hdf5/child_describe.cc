@@ -72,7 +72,7 @@ class Walker {
       if (of_kind.count > of_kind.names.size()) {
         text += fmt::format(" and {} more", of_kind.count - of_kind.names.size());
       }
-      FrameWriter frame(FrameKind::kWarning);
+      WireFrameWriter frame(FrameKind::kWarning);
       frame.add_text(text);
       send_(frame);
     }
@@ -88,7 +88,7 @@ class Walker {
   }
 
   void warn(const std::string& path, const std::string& text) const {
-    FrameWriter frame(FrameKind::kWarning);
+    WireFrameWriter frame(FrameKind::kWarning);
     frame.add_text(fmt::format("{}: {}", path, text));
     send_(frame);
   }
@@ -123,7 +123,7 @@ class Walker {
       warn(path, "left out, as groups nest too deeply");
       return;
     }
-    FrameWriter frame(FrameKind::kGroupBegin);
+    WireFrameWriter frame(FrameKind::kGroupBegin);
     frame.add_text(name).add_value(Value{attributes_of(group, path)});
     send_(frame);
     on_path_.push_back(address);
@@ -139,7 +139,7 @@ class Walker {
       visit_link(group, link, below(path, link.name));
     }
     on_path_.pop_back();
-    FrameWriter end(FrameKind::kGroupEnd);
+    WireFrameWriter end(FrameKind::kGroupEnd);
     send_(end);
   }
 
@@ -183,7 +183,7 @@ class Walker {
       warn(path, "left out, as the link to another file cannot be read");
       return;
     }
-    FrameWriter frame(FrameKind::kExternalLink);
+    WireFrameWriter frame(FrameKind::kExternalLink);
     frame.add_text(link.name).add_text(file).add_text(target);
     send_(frame);
   }
@@ -262,7 +262,7 @@ void list_chunks(hid_t file, const std::string& path, const SendFrame& send) {
     if (H5Dget_chunk_info(dataset.id(), H5S_ALL, i, offset.data(), &mask, &address, &nbytes) < 0) {
       throw hdf5_failed("cannot find a chunk");
     }
-    FrameWriter frame(FrameKind::kData);
+    WireFrameWriter frame(FrameKind::kData);
     for (const hsize_t at : offset) {
       frame.add_u64(at);
     }

@@ -13,7 +13,7 @@
 
 namespace npyfs {
 
-using SendFrame = std::function<void(FrameWriter& frame)>;
+using SendFrame = std::function<void(WireFrameWriter& frame)>;
 
 // The object `path` of the file, and all below it where it is a group; nothing where there is no
 // such path.

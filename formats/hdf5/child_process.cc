@@ -104,7 +104,7 @@ class Hdf5Process::Child {
     }
   }
 
-  void receive(Frame& frame, std::uint64_t most_nbytes, Clock::time_point end) {
+  void receive(WireFrame& frame, std::uint64_t most_nbytes, Clock::time_point end) {
     std::byte head[kFrameHeadNbytes];
     receive(head, end);
     const auto nbytes = load_le<std::uint32_t>(head);
@@ -242,17 +242,18 @@ void Hdf5Process::rest() const {
   child_.reset();
 }
 
-void Hdf5Process::ask(FrameWriter& request, Clock::time_point end, const TakeFrame& take) const {
+void Hdf5Process::ask(WireFrameWriter& request, Clock::time_point end,
+                      const TakeFrame& take) const {
   const std::lock_guard lock(mutex_);
   ask_alone(request, end, take);
 }
 
-void Hdf5Process::ask(FrameWriter& request, Clock::duration most, const TakeFrame& take) const {
+void Hdf5Process::ask(WireFrameWriter& request, Clock::duration most, const TakeFrame& take) const {
   const std::lock_guard lock(mutex_);
   ask_alone(request, Clock::now() + most, take);
 }
 
-void Hdf5Process::ask_alone(FrameWriter& request, Clock::time_point end,
+void Hdf5Process::ask_alone(WireFrameWriter& request, Clock::time_point end,
                             const TakeFrame& take) const {
   const auto question = request.finish();
   // A child that was idle may have been killed by whoever lacked memory: then another one is asked,
@@ -267,7 +268,7 @@ void Hdf5Process::ask_alone(FrameWriter& request, Clock::time_point end,
       child_->send(question);
       const std::uint64_t most =
           kUsualFrameNbytes + std::min<std::uint64_t>(source_->nbytes(), UINT32_MAX / 2);
-      Frame frame;
+      WireFrame frame;
       do {
         child_->receive(frame, most, end);
         answered = true;
@@ -289,7 +290,7 @@ void Hdf5Process::ask_alone(FrameWriter& request, Clock::time_point end,
 void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t characters,
                        const Shape& start, const Shape& count, std::uint64_t skip_nbytes,
                        std::span<std::byte> out) const {
-  FrameWriter request(FrameKind::kRead);
+  WireFrameWriter request(FrameKind::kRead);
   request.add_text(path).add_u8(static_cast<std::uint8_t>(form)).add_u32(characters);
   request.add_shape(start).add_shape(count).add_u64(skip_nbytes).add_u64(out.size());
   const auto wrong = [&](const std::string& text) {
@@ -300,7 +301,7 @@ void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t cha
   std::byte first{};
   source_->read_at(0, {&first, 1});
   std::string failure;
-  ask(request, kMostReadTime, [&](const Frame& frame) {
+  ask(request, kMostReadTime, [&](const WireFrame& frame) {
     switch (frame.kind) {
       case FrameKind::kData:
         if (frame.bytes.size() > out.size()) {
@@ -315,7 +316,7 @@ void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t cha
         }
         return true;
       case FrameKind::kFailure:
-        failure = FrameReader(frame.bytes, source_->name()).take_text();
+        failure = WireFrameReader(frame.bytes, source_->name()).take_text();
         return true;
       default:
         throw wrong("the HDF5 library answers another question");

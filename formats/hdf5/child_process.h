@@ -31,14 +31,14 @@ class Hdf5Process {
 
   using Clock = std::chrono::steady_clock;
 
-  using TakeFrame = std::function<bool(const Frame& frame)>;
+  using TakeFrame = std::function<bool(const WireFrame& frame)>;
   // Sends `request` and hands every frame of the answer to `take` until that returns true. Throws
   // what `take` throws, kCorrupt where the child dies, and kIo where it is silent for too long, or
   // has not given all of the answer at `end`: storage may have stalled, so a later question can
   // succeed.
-  void ask(FrameWriter& request, Clock::time_point end, const TakeFrame& take) const;
+  void ask(WireFrameWriter& request, Clock::time_point end, const TakeFrame& take) const;
   // The same within `most`, for which waiting until others have their answers does not count.
-  void ask(FrameWriter& request, Clock::duration most, const TakeFrame& take) const;
+  void ask(WireFrameWriter& request, Clock::duration most, const TakeFrame& take) const;
 
   // Of the box `start`, `count` of the data set `path` the bytes from `skip_nbytes` on, which are
   // to fill `out`. Throws kCorrupt where they do not, or cannot be read.
@@ -52,7 +52,7 @@ class Hdf5Process {
   class Child;
 
   // By whoever holds the lock.
-  void ask_alone(FrameWriter& request, Clock::time_point end, const TakeFrame& take) const;
+  void ask_alone(WireFrameWriter& request, Clock::time_point end, const TakeFrame& take) const;
 
   SourcePtr source_;
   mutable std::mutex mutex_;

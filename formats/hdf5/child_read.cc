@@ -89,7 +89,7 @@ void for_each_block(const Shape& shape, std::uint64_t element_nbytes, const Send
   for (; start[0] < shape[0]; start[0] += rows) {
     count[0] = std::min(rows, shape[0] - start[0]);
     visit(start, count);
-    FrameWriter progress(FrameKind::kProgress);
+    WireFrameWriter progress(FrameKind::kProgress);
     send(progress);
   }
 }
@@ -107,7 +107,7 @@ class DataSender {
     left_ -= bytes.size();
     while (!bytes.empty()) {
       const auto piece = bytes.first(std::min(bytes.size(), kDataPieceNbytes));
-      FrameWriter frame(FrameKind::kData);
+      WireFrameWriter frame(FrameKind::kData);
       frame.add_bytes(piece);
       send_(frame);
       bytes = bytes.subspan(piece.size());

@@ -307,10 +307,10 @@ std::shared_ptr<ChunkReader> find_in_file(const Search& search) {
 }
 
 // Takes the chunks that a frame of the library's answer names.
-void take_chunks(const Search& search, const Frame& frame, ChunkReader& reader) {
+void take_chunks(const Search& search, const WireFrame& frame, ChunkReader& reader) {
   const std::string& name = search.source()->name();
   if (frame.kind == FrameKind::kFailure) {
-    throw file_error(ErrorKind::kCorrupt, name, FrameReader(frame.bytes, name).take_text());
+    throw file_error(ErrorKind::kCorrupt, name, WireFrameReader(frame.bytes, name).take_text());
   }
   if (frame.kind != FrameKind::kData && frame.kind != FrameKind::kEnd) {
     throw file_error(ErrorKind::kCorrupt, name, "the HDF5 library answers another question");
@@ -332,9 +332,9 @@ void take_chunks(const Search& search, const Frame& frame, ChunkReader& reader) 
 
 std::shared_ptr<ChunkReader> find_by_library(const Search& search) {
   auto reader = make_empty(search);
-  FrameWriter request(FrameKind::kChunks);
+  WireFrameWriter request(FrameKind::kChunks);
   request.add_text(search.array.path);
-  search.process.ask(request, search.end, [&](const Frame& frame) {
+  search.process.ask(request, search.end, [&](const WireFrame& frame) {
     take_chunks(search, frame, *reader);
     return frame.kind == FrameKind::kEnd;
   });

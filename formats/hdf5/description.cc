@@ -16,7 +16,7 @@ namespace {
 
 // A type as numpy spells it. The child's spelling is not to be trusted: it becomes part of a .npy
 // preamble.
-DType take_dtype(FrameReader& fields, const std::string& name) {
+DType take_dtype(WireFrameReader& fields, const std::string& name) {
   DType dtype;
   dtype.descr = fields.take_text();
   dtype.itemsize = fields.take_u32();
@@ -28,7 +28,8 @@ DType take_dtype(FrameReader& fields, const std::string& name) {
   return header.dtype;
 }
 
-void require_chunk_shape(const FrameReader& fields, const Shape& chunk_shape, const Shape& shape) {
+void require_chunk_shape(const WireFrameReader& fields, const Shape& chunk_shape,
+                         const Shape& shape) {
   if (chunk_shape.size() != shape.size() ||
       std::find(chunk_shape.begin(), chunk_shape.end(), 0U) != chunk_shape.end()) {
     throw fields.wrong(
@@ -36,7 +37,7 @@ void require_chunk_shape(const FrameReader& fields, const Shape& chunk_shape, co
   }
 }
 
-ChunkedStorage take_chunked(FrameReader& fields, const Shape& shape) {
+ChunkedStorage take_chunked(WireFrameReader& fields, const Shape& shape) {
   ChunkedStorage chunked;
   chunked.chunk_shape = fields.take_shape();
   require_chunk_shape(fields, chunked.chunk_shape, shape);
@@ -63,7 +64,7 @@ ChunkedStorage take_chunked(FrameReader& fields, const Shape& shape) {
   return chunked;
 }
 
-ReadStorage take_read(FrameReader& fields, const ArrayDescription& array) {
+ReadStorage take_read(WireFrameReader& fields, const ArrayDescription& array) {
   ReadStorage read;
   read.form = static_cast<ReadForm>(fields.take_u8());
   read.characters = fields.take_u32();
@@ -94,7 +95,7 @@ ReadStorage take_read(FrameReader& fields, const ArrayDescription& array) {
   return read;
 }
 
-ExternalStorage take_external(FrameReader& fields) {
+ExternalStorage take_external(WireFrameReader& fields) {
   ExternalStorage external;
   for (std::uint32_t left = fields.take_count(20); left > 0; --left) {
     ExternalStorage::Piece piece;
@@ -107,7 +108,7 @@ ExternalStorage take_external(FrameReader& fields) {
 }
 
 // Steps that overflow would end somewhere else than they say.
-std::optional<VirtualStorage::Selection> take_selection(FrameReader& fields) {
+std::optional<VirtualStorage::Selection> take_selection(WireFrameReader& fields) {
   VirtualStorage::Selection selection;
   const std::uint8_t rank = fields.take_u8();
   if (rank == kWholeSelection) {
@@ -134,7 +135,7 @@ std::optional<VirtualStorage::Selection> take_selection(FrameReader& fields) {
   return selection;
 }
 
-VirtualStorage take_virtual(FrameReader& fields, const Shape& shape) {
+VirtualStorage take_virtual(WireFrameReader& fields, const Shape& shape) {
   VirtualStorage storage;
   for (std::uint32_t left = fields.take_count(10); left > 0; --left) {
     VirtualStorage::Mapping mapping;
@@ -152,12 +153,12 @@ VirtualStorage take_virtual(FrameReader& fields, const Shape& shape) {
 
 }  // namespace
 
-bool DescriptionReader::add(const Frame& frame) {
+bool DescriptionReader::add(const WireFrame& frame) {
   const bool counts = frame.kind == FrameKind::kGroupBegin || frame.kind == FrameKind::kArray ||
                       frame.kind == FrameKind::kExternalLink || frame.kind == FrameKind::kWarning ||
                       frame.kind == FrameKind::kProgress;
   charge(counts ? 1 : 0, frame.bytes.size());
-  FrameReader fields(frame.bytes, name_);
+  WireFrameReader fields(frame.bytes, name_);
   const bool is_end = take(frame, fields);
   charge(0, fields.values_taken() * sizeof(Value));
   return is_end;
@@ -180,7 +181,7 @@ void DescriptionReader::charge(std::size_t objects, std::uint64_t nbytes) {
   }
 }
 
-bool DescriptionReader::take(const Frame& frame, FrameReader& fields) {
+bool DescriptionReader::take(const WireFrame& frame, WireFrameReader& fields) {
   switch (frame.kind) {
     case FrameKind::kGroupBegin: {
       if (open_.size() > kMostGroupDepth) {
@@ -233,7 +234,7 @@ bool DescriptionReader::take(const Frame& frame, FrameReader& fields) {
   return false;
 }
 
-void DescriptionReader::add_array(FrameReader& fields) {
+void DescriptionReader::add_array(WireFrameReader& fields) {
   ArrayDescription array;
   array.name = fields.take_text();
   array.path = fields.take_text();
@@ -290,7 +291,7 @@ void DescriptionReader::add_array(FrameReader& fields) {
 
 std::vector<ChunkEntry> read_chunk_entries(std::span<const std::byte> bytes, std::size_t rank,
                                            const std::string& name) {
-  FrameReader fields(bytes, name);
+  WireFrameReader fields(bytes, name);
   std::vector<ChunkEntry> entries;
   while (fields.left() > 0) {
     ChunkEntry entry;

@@ -133,15 +133,15 @@ class DescriptionReader {
 
   // Whether the answer is complete. Throws kCorrupt for what makes no sense, or is kFailure,
   // kTooLarge beyond the budget.
-  bool add(const Frame& frame);
+  bool add(const WireFrame& frame);
 
   // The object that was asked for: the only thing in this group.
   GroupDescription take() { return std::move(open_.front()); }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  bool take(const Frame& frame, FrameReader& fields);
-  void add_array(FrameReader& fields);
+  bool take(const WireFrame& frame, WireFrameReader& fields);
+  void add_array(WireFrameReader& fields);
   void charge(std::size_t objects, std::uint64_t nbytes);
 
   const std::string& name_;

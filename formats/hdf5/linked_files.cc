@@ -168,11 +168,11 @@ class Opener {
                        fmt::format("more than {} links have been followed", kMostDescribed));
     }
     file.process->source()->check_unchanged();
-    FrameWriter request(FrameKind::kDescribe);
+    WireFrameWriter request(FrameKind::kDescribe);
     request.add_text(path);
     DescriptionReader reader(name, budget_);
     try {
-      file.process->ask(request, end_, [&](const Frame& frame) { return reader.add(frame); });
+      file.process->ask(request, end_, [&](const WireFrame& frame) { return reader.add(frame); });
     } catch (const Error& error) {
       is_exhausted_ = error.kind() == ErrorKind::kTooLarge || Hdf5Process::Clock::now() > end_;
       throw;

@@ -41,32 +41,32 @@ void append(std::vector<std::byte>& bytes, T number) {
 
 }  // namespace
 
-FrameWriter& FrameWriter::add_u8(std::uint8_t number) {
+WireFrameWriter& WireFrameWriter::add_u8(std::uint8_t number) {
   append(bytes_, number);
   return *this;
 }
 
-FrameWriter& FrameWriter::add_u32(std::uint32_t number) {
+WireFrameWriter& WireFrameWriter::add_u32(std::uint32_t number) {
   append(bytes_, number);
   return *this;
 }
 
-FrameWriter& FrameWriter::add_u64(std::uint64_t number) {
+WireFrameWriter& WireFrameWriter::add_u64(std::uint64_t number) {
   append(bytes_, number);
   return *this;
 }
 
-FrameWriter& FrameWriter::add_bytes(std::span<const std::byte> bytes) {
+WireFrameWriter& WireFrameWriter::add_bytes(std::span<const std::byte> bytes) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   return *this;
 }
 
-FrameWriter& FrameWriter::add_text(std::string_view text) {
+WireFrameWriter& WireFrameWriter::add_text(std::string_view text) {
   add_u32(static_cast<std::uint32_t>(text.size()));
   return add_bytes(std::as_bytes(std::span(text)));
 }
 
-FrameWriter& FrameWriter::add_shape(const Shape& shape) {
+WireFrameWriter& WireFrameWriter::add_shape(const Shape& shape) {
   add_u8(static_cast<std::uint8_t>(shape.size()));
   for (const std::uint64_t length : shape) {
     add_u64(length);
@@ -74,8 +74,8 @@ FrameWriter& FrameWriter::add_shape(const Shape& shape) {
   return *this;
 }
 
-FrameWriter& FrameWriter::add_value(const Value& value) {
-  const auto tag = [&](Tag what) -> FrameWriter& {
+WireFrameWriter& WireFrameWriter::add_value(const Value& value) {
+  const auto tag = [&](Tag what) -> WireFrameWriter& {
     return add_u8(static_cast<std::uint8_t>(what));
   };
   std::visit(
@@ -116,19 +116,19 @@ FrameWriter& FrameWriter::add_value(const Value& value) {
   return *this;
 }
 
-std::span<const std::byte> FrameWriter::finish() {
+std::span<const std::byte> WireFrameWriter::finish() {
   const auto nbytes = static_cast<std::uint32_t>(bytes_.size() - sizeof(std::uint32_t));
   std::memcpy(bytes_.data(), &nbytes, sizeof nbytes);
   return bytes_;
 }
 
-Error FrameReader::wrong(std::string_view text) const {
+Error WireFrameReader::wrong(std::string_view text) const {
   return file_error(
       ErrorKind::kCorrupt, name_,
       fmt::format("what the HDF5 library says of it {}; the file is damaged or crafted", text));
 }
 
-std::span<const std::byte> FrameReader::take(std::size_t nbytes) {
+std::span<const std::byte> WireFrameReader::take(std::size_t nbytes) {
   if (nbytes > left_.size()) {
     throw wrong(fmt::format("ends {} bytes too early", nbytes - left_.size()));
   }
@@ -137,18 +137,18 @@ std::span<const std::byte> FrameReader::take(std::size_t nbytes) {
   return taken;
 }
 
-std::uint8_t FrameReader::take_u8() { return std::to_integer<std::uint8_t>(take(1)[0]); }
+std::uint8_t WireFrameReader::take_u8() { return std::to_integer<std::uint8_t>(take(1)[0]); }
 
-std::uint32_t FrameReader::take_u32() { return load_le<std::uint32_t>(take(4).data()); }
+std::uint32_t WireFrameReader::take_u32() { return load_le<std::uint32_t>(take(4).data()); }
 
-std::uint64_t FrameReader::take_u64() { return load_le<std::uint64_t>(take(8).data()); }
+std::uint64_t WireFrameReader::take_u64() { return load_le<std::uint64_t>(take(8).data()); }
 
-std::string FrameReader::take_text() {
+std::string WireFrameReader::take_text() {
   const auto bytes = take(take_u32());
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-Shape FrameReader::take_shape() {
+Shape WireFrameReader::take_shape() {
   const std::uint8_t rank = take_u8();
   if (rank > kMostRank) {
     throw wrong(fmt::format("has {} dimensions, expected at most {}", rank, kMostRank));
@@ -160,7 +160,7 @@ Shape FrameReader::take_shape() {
   return shape;
 }
 
-std::uint32_t FrameReader::take_count(std::size_t least_nbytes) {
+std::uint32_t WireFrameReader::take_count(std::size_t least_nbytes) {
   const std::uint32_t count = take_u32();
   if (count > left_.size() / least_nbytes) {
     throw wrong(fmt::format("has a list of {} in {} bytes", count, left_.size()));
@@ -168,9 +168,9 @@ std::uint32_t FrameReader::take_count(std::size_t least_nbytes) {
   return count;
 }
 
-Value FrameReader::take_value() { return take_value(0); }
+Value WireFrameReader::take_value() { return take_value(0); }
 
-Value FrameReader::take_value(int depth) {
+Value WireFrameReader::take_value(int depth) {
   if (depth > kMostDepth) {
     throw wrong(fmt::format("has attributes nested deeper than {}", kMostDepth));
   }
@@ -219,7 +219,7 @@ Value FrameReader::take_value(int depth) {
   throw wrong("has an attribute of no known kind");
 }
 
-void FrameReader::require_end() const {
+void WireFrameReader::require_end() const {
   if (!left_.empty()) {
     throw wrong(fmt::format("is followed by {} bytes too many", left_.size()));
   }

@@ -71,19 +71,19 @@ enum class StorageTag : std::uint8_t {
 // In the place of a selection's rank: all there is.
 inline constexpr std::uint8_t kWholeSelection = 0xff;
 
-class FrameWriter {
+class WireFrameWriter {
  public:
-  explicit FrameWriter(FrameKind kind) : bytes_(kFrameHeadNbytes) {
+  explicit WireFrameWriter(FrameKind kind) : bytes_(kFrameHeadNbytes) {
     bytes_[kFrameHeadNbytes - 1] = static_cast<std::byte>(kind);
   }
 
-  FrameWriter& add_u8(std::uint8_t number);
-  FrameWriter& add_u32(std::uint32_t number);
-  FrameWriter& add_u64(std::uint64_t number);
-  FrameWriter& add_bytes(std::span<const std::byte> bytes);
-  FrameWriter& add_text(std::string_view text);
-  FrameWriter& add_shape(const Shape& shape);
-  FrameWriter& add_value(const Value& value);
+  WireFrameWriter& add_u8(std::uint8_t number);
+  WireFrameWriter& add_u32(std::uint32_t number);
+  WireFrameWriter& add_u64(std::uint64_t number);
+  WireFrameWriter& add_bytes(std::span<const std::byte> bytes);
+  WireFrameWriter& add_text(std::string_view text);
+  WireFrameWriter& add_shape(const Shape& shape);
+  WireFrameWriter& add_value(const Value& value);
 
   // The frame; valid until this changes.
   std::span<const std::byte> finish();
@@ -92,16 +92,16 @@ class FrameWriter {
   std::vector<std::byte> bytes_;
 };
 
-struct Frame {
+struct WireFrame {
   FrameKind kind = FrameKind::kEnd;
   std::vector<std::byte> bytes;  // the fields
 };
 
 // Reads the fields of one frame, in order. All members throw kCorrupt where the frame does not hold
 // what is asked for; `name`, which outlives this, is the file's.
-class FrameReader {
+class WireFrameReader {
  public:
-  FrameReader(std::span<const std::byte> bytes, const std::string& name)
+  WireFrameReader(std::span<const std::byte> bytes, const std::string& name)
       : left_(bytes), name_(name) {}
 
   std::uint8_t take_u8();

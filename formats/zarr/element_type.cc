@@ -195,10 +195,10 @@ ElementType read_type_v2(const Value* value) {
   }
   const std::string* code = as_text(value);
   if (code != nullptr && (*code == "|O" || *code == "O")) {
-    return {{}, ObjectKind::kText};
+    return {{}, ElementObjects::kText};
   }
   return {require_size(from_literal(descr_v2(*value, 0), "dtype", *value), "dtype", *value),
-          ObjectKind::kNone};
+          ElementObjects::kNone};
 }
 
 ElementType read_type_v3(const Value* value) {
@@ -207,13 +207,13 @@ ElementType read_type_v3(const Value* value) {
   }
   const std::string name = read_named(*value, "data_type").name;
   if (name == "string") {
-    return {{}, ObjectKind::kText};
+    return {{}, ElementObjects::kText};
   }
   if (name == "bytes" || name == "variable_length_bytes") {
-    return {DType::simple("|u1"), ObjectKind::kBytes};
+    return {DType::simple("|u1"), ElementObjects::kBytes};
   }
   return {require_size(from_literal(code_v3(*value, 0), "data_type", *value), "data_type", *value),
-          ObjectKind::kNone};
+          ElementObjects::kNone};
 }
 
 std::uint32_t number_nbytes(const DType& dtype) {

@@ -12,7 +12,7 @@
 namespace npyfs {
 
 // What a list of objects holds.
-enum class ObjectKind {
+enum class ElementObjects {
   kNone,   // elements of fixed size
   kText,   // UTF-8 of any length
   kBytes,  // bytes of any length, or numbers of `dtype` of any count
@@ -20,7 +20,7 @@ enum class ObjectKind {
 
 struct ElementType {
   DType dtype;  // of kText: to be found; of kBytes: of one number, |u1 for bytes
-  ObjectKind objects = ObjectKind::kNone;
+  ElementObjects objects = ElementObjects::kNone;
 };
 
 // .zarray's `dtype`. Throws kUnsupported for what numpy does not know. "|O" is kText: which objects

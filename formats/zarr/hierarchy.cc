@@ -259,11 +259,11 @@ class HierarchyReader {
       return make_array_grid(std::move(parts), *context_.cache);
     };
     switch (metadata.type.objects) {
-      case ObjectKind::kText:
+      case ElementObjects::kText:
         return {open_texts(name, metadata.text_fill, make_grid)};
-      case ObjectKind::kBytes:
+      case ElementObjects::kBytes:
         return open_ragged(name, metadata.type.dtype, make_grid);
-      case ObjectKind::kNone:
+      case ElementObjects::kNone:
         break;
     }
     const DType& dtype = metadata.type.dtype;

@@ -60,11 +60,11 @@ void read_objects(List& filters, ElementType& type) {
     throw Error(ErrorKind::kUnsupported, "dtype is |O without a filter that knows the objects");
   }
   if (*id == "vlen-utf8") {
-    type = {{}, ObjectKind::kText};
+    type = {{}, ElementObjects::kText};
   } else if (*id == "vlen-bytes") {
-    type = {DType::simple("|u1"), ObjectKind::kBytes};
+    type = {DType::simple("|u1"), ElementObjects::kBytes};
   } else if (*id == "vlen-array") {
-    type = {read_type_v2(find_value(*first, "dtype")).dtype, ObjectKind::kBytes};
+    type = {read_type_v2(find_value(*first, "dtype")).dtype, ElementObjects::kBytes};
     if (type.dtype.itemsize == 0) {
       throw refuse(*first, "dtype", "a type that numpy has");
     }
@@ -98,7 +98,7 @@ bool read_labels(List& filters, ElementType& type) {
     throw refuse(*first, "labels", "shorter texts");
   }
   set_value(*first, "dtype", {code});
-  type = {*dtype, ObjectKind::kNone};
+  type = {*dtype, ElementObjects::kNone};
   return true;
 }
 
@@ -189,7 +189,7 @@ ArrayMetadata read_metadata_v2(const Dict& document) {
   }
   List filters = read_filters(document);
   metadata.type = read_type_v2(find_value(document, "dtype"));
-  const bool is_object = metadata.type.objects != ObjectKind::kNone;
+  const bool is_object = metadata.type.objects != ElementObjects::kNone;
   const Value* fill = find_present(document, "fill_value");
   if (is_object && !read_labels(filters, metadata.type)) {
     read_objects(filters, metadata.type);
@@ -220,7 +220,7 @@ ArrayMetadata read_metadata_v3(const Dict& document) {
   if (fill == nullptr) {
     throw refuse(document, "fill_value", "a value");
   }
-  if (metadata.type.objects == ObjectKind::kNone) {
+  if (metadata.type.objects == ElementObjects::kNone) {
     metadata.fill = read_fill_value(*fill, metadata.type.dtype);
   } else {
     metadata.text_fill = read_text_fill(fill);

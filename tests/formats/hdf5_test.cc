@@ -47,9 +47,9 @@ namespace fs = std::filesystem;
 
 const std::string kName = "a.h5";
 
-Frame frame_of(FrameWriter& writer) {
+WireFrame frame_of(WireFrameWriter& writer) {
   const auto bytes = writer.finish();
-  Frame frame;
+  WireFrame frame;
   frame.kind = static_cast<FrameKind>(bytes[kFrameHeadNbytes - 1]);
   frame.bytes.assign(bytes.begin() + kFrameHeadNbytes, bytes.end());
   return frame;
@@ -63,24 +63,25 @@ std::uint32_t test_seed() {
 
 // ---- what the child says
 
-FrameWriter begin_array(StorageTag tag, const std::string& descr, std::uint32_t itemsize,
-                        const Shape& shape, const std::string& fill = "") {
-  FrameWriter writer(FrameKind::kArray);
+WireFrameWriter begin_array(StorageTag tag, const std::string& descr, std::uint32_t itemsize,
+                            const Shape& shape, const std::string& fill = "") {
+  WireFrameWriter writer(FrameKind::kArray);
   writer.add_text("x").add_text("/x").add_u8(static_cast<std::uint8_t>(tag));
   writer.add_text(descr).add_u32(itemsize).add_shape(shape).add_text(fill);
   writer.add_value(Value{Dict{{"unit", Value{std::string("V")}}}});
   return writer;
 }
 
-FrameWriter chunked_array(const Shape& shape, const Shape& chunk_shape, std::uint8_t extra_axes) {
-  FrameWriter writer = begin_array(StorageTag::kChunked, "'<f4'", 4, shape);
+WireFrameWriter chunked_array(const Shape& shape, const Shape& chunk_shape,
+                              std::uint8_t extra_axes) {
+  WireFrameWriter writer = begin_array(StorageTag::kChunked, "'<f4'", 4, shape);
   writer.add_shape(chunk_shape).add_u8(extra_axes).add_u8(0).add_u64(0).add_u64(800);
   writer.add_u32(1).add_u32(1).add_text("deflate").add_u32(1).add_u32(4);
   return writer;
 }
 
-std::string refusal_of_frame(FrameWriter writer) {
-  const Frame frame = frame_of(writer);
+std::string refusal_of_frame(WireFrameWriter writer) {
+  const WireFrame frame = frame_of(writer);
   DescriptionBudget budget;
   DescriptionReader reader(kName, budget);
   const auto refusal = refusal_of([&] { reader.add(frame); });
@@ -92,11 +93,11 @@ std::string refusal_of_frame(FrameWriter writer) {
 TEST(Hdf5Description, SaysWhatWasSaid) {
   DescriptionBudget budget;
   DescriptionReader reader(kName, budget);
-  FrameWriter group(FrameKind::kGroupBegin);
+  WireFrameWriter group(FrameKind::kGroupBegin);
   group.add_text("").add_value(Value{Dict{{"z", Value{Complex{1, -2}}}}});
-  FrameWriter array = chunked_array({10, 3}, {4, 3}, 1);
-  FrameWriter end_of_group(FrameKind::kGroupEnd);
-  FrameWriter end(FrameKind::kEnd);
+  WireFrameWriter array = chunked_array({10, 3}, {4, 3}, 1);
+  WireFrameWriter end_of_group(FrameKind::kGroupEnd);
+  WireFrameWriter end(FrameKind::kEnd);
   EXPECT_FALSE(reader.add(frame_of(group)));
   EXPECT_FALSE(reader.add(frame_of(array)));
   EXPECT_FALSE(reader.add(frame_of(end_of_group)));
@@ -125,19 +126,19 @@ TEST(Hdf5Description, RefusesWhatContradictsItself) {
   EXPECT_THAT(refusal_of_frame(chunked_array({10, 3}, {0, 3}, 0)), HasSubstr("has chunks of"));
   EXPECT_THAT(refusal_of_frame(chunked_array({10, 3}, {3}, 0)), HasSubstr("has chunks of"));
   EXPECT_THAT(refusal_of_frame(chunked_array({10, 3}, {3, 3}, 2)), HasSubstr("without an axis"));
-  EXPECT_THAT(refusal_of_frame(FrameWriter(FrameKind::kGroupEnd)), HasSubstr("has not begun"));
-  EXPECT_THAT(refusal_of_frame(FrameWriter(FrameKind::kDescribe)), HasSubstr("no known kind"));
-  FrameWriter compact = begin_array(StorageTag::kCompact, "'|u1'", 1, {3});
+  EXPECT_THAT(refusal_of_frame(WireFrameWriter(FrameKind::kGroupEnd)), HasSubstr("has not begun"));
+  EXPECT_THAT(refusal_of_frame(WireFrameWriter(FrameKind::kDescribe)), HasSubstr("no known kind"));
+  WireFrameWriter compact = begin_array(StorageTag::kCompact, "'|u1'", 1, {3});
   compact.add_text("ab");
   EXPECT_THAT(refusal_of_frame(compact), HasSubstr("compact"));
-  FrameWriter text = begin_array(StorageTag::kRead, "'<U3'", 12, {2});
+  WireFrameWriter text = begin_array(StorageTag::kRead, "'<U3'", 12, {2});
   text.add_u8(static_cast<std::uint8_t>(ReadForm::kText)).add_u32(4).add_shape({2});
   EXPECT_THAT(refusal_of_frame(text), HasSubstr("text of contradicting size"));
-  FrameWriter sequences = begin_array(StorageTag::kRead, "'<f4'", 4, {5});
+  WireFrameWriter sequences = begin_array(StorageTag::kRead, "'<f4'", 4, {5});
   sequences.add_u8(static_cast<std::uint8_t>(ReadForm::kConcat)).add_u32(0).add_shape({5});
   sequences.add_u32(2).add_u64(4).add_u64(3);
   EXPECT_THAT(refusal_of_frame(sequences), HasSubstr("contradicting lengths"));
-  FrameWriter boxes = begin_array(StorageTag::kVirtual, "'<f4'", 4, {5});
+  WireFrameWriter boxes = begin_array(StorageTag::kVirtual, "'<f4'", 4, {5});
   boxes.add_u32(1).add_text(".").add_text("/y").add_u8(1);
   boxes.add_u64(~0ULL - 2).add_u64(1).add_u64(5).add_u64(1).add_u8(0);
   EXPECT_THAT(refusal_of_frame(boxes), HasSubstr("overflows"));
@@ -147,8 +148,8 @@ TEST(Hdf5Description, RefusesWhatContradictsItself) {
 TEST(Hdf5Description, RefusesTypesThatNumpyDoesNotSpell) {
   for (const char* descr : {"'<f4', 'shape': (9,), 'x': '", "'|O'", "object", "[('a', '|O')]", "",
                             "'<f4'}\n", "[('a', '<f4')", "'<q9'"}) {
-    const Frame frame = [&] {
-      FrameWriter writer = begin_array(StorageTag::kAbsent, descr, 4, {1});
+    const WireFrame frame = [&] {
+      WireFrameWriter writer = begin_array(StorageTag::kAbsent, descr, 4, {1});
       return frame_of(writer);
     }();
     DescriptionBudget budget;
@@ -158,16 +159,16 @@ TEST(Hdf5Description, RefusesTypesThatNumpyDoesNotSpell) {
 }
 
 TEST(Hdf5Description, EndsWhereItSaysItDoes) {
-  FrameWriter writer = chunked_array({10, 3}, {4, 3}, 0);
-  const Frame whole = frame_of(writer);
+  WireFrameWriter writer = chunked_array({10, 3}, {4, 3}, 0);
+  const WireFrame whole = frame_of(writer);
   for (std::size_t n = 0; n < whole.bytes.size(); ++n) {
     DescriptionBudget budget;
     DescriptionReader reader(kName, budget);
-    Frame cut = whole;
+    WireFrame cut = whole;
     cut.bytes.resize(n);
     EXPECT_THROW(reader.add(cut), Error) << n;
   }
-  Frame longer = whole;
+  WireFrame longer = whole;
   longer.bytes.push_back(std::byte{0});
   DescriptionBudget budget;
   DescriptionReader reader(kName, budget);
@@ -177,14 +178,14 @@ TEST(Hdf5Description, EndsWhereItSaysItDoes) {
 TEST(Hdf5Description, NestsOnlySoDeep) {
   DescriptionBudget budget;
   DescriptionReader reader(kName, budget);
-  FrameWriter group(FrameKind::kGroupBegin);
+  WireFrameWriter group(FrameKind::kGroupBegin);
   group.add_text("g").add_value(Value{Dict{}});
-  const Frame frame = frame_of(group);
+  const WireFrame frame = frame_of(group);
   for (std::size_t depth = 0; depth < kMostGroupDepth; ++depth) {
     reader.add(frame);
   }
   EXPECT_THAT(refusal_of([&] { reader.add(frame); }).text, HasSubstr("nests deeper"));
-  FrameWriter attributes(FrameKind::kGroupBegin);
+  WireFrameWriter attributes(FrameKind::kGroupBegin);
   Value value;
   for (int depth = 0; depth < 100; ++depth) {
     value = Value{List{value}};
@@ -195,8 +196,8 @@ TEST(Hdf5Description, NestsOnlySoDeep) {
 
 // All that a file leads to counts: many answers, each within its limits, are too much at last.
 TEST(Hdf5Description, TakesOnlySoMuch) {
-  FrameWriter array = chunked_array({10, 3}, {4, 3}, 0);
-  const Frame frame = frame_of(array);
+  WireFrameWriter array = chunked_array({10, 3}, {4, 3}, 0);
+  const WireFrame frame = frame_of(array);
   DescriptionBudget budget;
   budget.objects = DescriptionBudget::kMostObjects - 2;
   for (int i = 0; i < 2; ++i) {
@@ -208,7 +209,7 @@ TEST(Hdf5Description, TakesOnlySoMuch) {
   EXPECT_THAT(objects.text, HasSubstr("a.h5: it holds, or leads to, more than 1000000 objects"));
 
   // A list of nothing takes a byte in the frame, and much more in memory.
-  FrameWriter group(FrameKind::kGroupBegin);
+  WireFrameWriter group(FrameKind::kGroupBegin);
   group.add_text("g").add_value(Value{Dict{{"a", Value{List(1000)}}}});
   budget.objects = 0;
   budget.nbytes = DescriptionBudget::kMostNbytes - 1000 * sizeof(Value);
@@ -216,7 +217,7 @@ TEST(Hdf5Description, TakesOnlySoMuch) {
   EXPECT_EQ(nbytes.kind, ErrorKind::kTooLarge);
   EXPECT_THAT(nbytes.text, HasSubstr("more than 1073741824 bytes"));
 
-  FrameWriter hostile(FrameKind::kGroupBegin);
+  WireFrameWriter hostile(FrameKind::kGroupBegin);
   hostile.add_text("g").add_value(Value{List(2 * kMostAttributeValues)});
   EXPECT_THAT(refusal_of_frame(hostile), HasSubstr("attributes of more than 8388608 values"));
 }
@@ -225,11 +226,11 @@ TEST(Hdf5Description, SurvivesAnyBytes) {
   const std::uint32_t seed = test_seed();
   SCOPED_TRACE("NPYFS_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
-  FrameWriter writer = chunked_array({10, 3}, {4, 3}, 0);
-  const Frame whole = frame_of(writer);
+  WireFrameWriter writer = chunked_array({10, 3}, {4, 3}, 0);
+  const WireFrame whole = frame_of(writer);
   std::size_t refused = 0;
   for (int i = 0; i < 20'000; ++i) {
-    Frame frame = whole;
+    WireFrame frame = whole;
     for (std::size_t k = random() % 4; k < 4; ++k) {
       frame.bytes[random() % frame.bytes.size()] = static_cast<std::byte>(random());
     }
@@ -300,11 +301,11 @@ TEST_F(Hdf5Child, IsNotRunUnconfined) {
 // `time` is when it ends, or what it may take.
 template <typename Time>
 GroupDescription describe(const Hdf5Process& process, Time time) {
-  FrameWriter request(FrameKind::kDescribe);
+  WireFrameWriter request(FrameKind::kDescribe);
   request.add_text("/");
   DescriptionBudget budget;
   DescriptionReader reader(process.source()->name(), budget);
-  process.ask(request, time, [&](const Frame& frame) { return reader.add(frame); });
+  process.ask(request, time, [&](const WireFrame& frame) { return reader.add(frame); });
   return reader.take();
 }
 
@@ -325,9 +326,9 @@ TEST_F(Hdf5Child, HasItsTimeForItself) {
   const Hdf5Process process(FileSource::open(path, path));
   constexpr std::chrono::seconds kMost{2};
   std::future<GroupDescription> second;
-  FrameWriter first(FrameKind::kDescribe);
+  WireFrameWriter first(FrameKind::kDescribe);
   first.add_text("/");
-  process.ask(first, std::chrono::minutes(5), [&](const Frame& frame) {
+  process.ask(first, std::chrono::minutes(5), [&](const WireFrame& frame) {
     if (!second.valid()) {
       std::promise<void> begun;
       second = std::async(std::launch::async, [&] {

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     while (bytes.size() >= kFrameHeadNbytes) {
       const std::size_t nbytes = load_le<std::uint32_t>(bytes.data()) % (bytes.size() + 1);
-      Frame frame;
+      WireFrame frame;
       frame.kind = static_cast<FrameKind>(16 + std::to_integer<unsigned>(bytes[4]) % 8);
       bytes = bytes.subspan(kFrameHeadNbytes);
       const auto fields = bytes.first(std::min(nbytes, bytes.size()));

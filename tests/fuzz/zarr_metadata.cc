@@ -19,7 +19,7 @@ void build(const ArrayMetadata& metadata) {
   if (metadata.shape.size() != metadata.chunk_shape.size()) {
     std::abort();
   }
-  if (metadata.type.objects != ObjectKind::kNone) {
+  if (metadata.type.objects != ElementObjects::kNone) {
     return;
   }
   const DType& dtype = metadata.type.dtype;
