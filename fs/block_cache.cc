@@ -61,7 +61,9 @@ struct BlockCache::Impl {
   struct Entry {
     std::shared_ptr<Flight> flight;
     std::uint64_t nbytes = 0;
-    std::list<Key>::iterator used;
+    std::list<Key>::iterator at;  // in `spent` or in `recent`
+    std::uint64_t taken_nbytes = 0;
+    bool is_spent = false;
   };
 
   using Entries = std::unordered_map<Key, Entry, KeyHash>;
@@ -88,16 +90,36 @@ struct BlockCache::Impl {
 
   void drop_all() {
     const MutexLock lock(mutex);
-    while (!recent.empty()) {
+    while (!spent.empty() || !recent.empty()) {
       drop_oldest();
     }
   }
 
   void drop_oldest() REQUIRES(mutex) {
-    const auto oldest = entries.find(recent.back());
+    std::list<Key>& list = spent.empty() ? recent : spent;
+    const auto oldest = entries.find(list.back());
     held_nbytes -= oldest->second.nbytes;
+    spent_nbytes -= oldest->second.is_spent ? oldest->second.nbytes : 0;
     entries.erase(oldest);
-    recent.pop_back();
+    list.pop_back();
+  }
+
+  void spend(Entry& entry) REQUIRES(mutex) {
+    spent.splice(spent.begin(), recent, entry.at);
+    entry.is_spent = true;
+    spent_nbytes += entry.nbytes;
+    // The newest stays: requests come a little out of order.
+    while (spent_nbytes > kMostSpentNbytes && spent.size() > 1) {
+      drop_oldest();
+    }
+  }
+
+  void use(Entry& entry) REQUIRES(mutex) {
+    recent.splice(recent.begin(), entry.is_spent ? spent : recent, entry.at);
+    if (entry.is_spent) {
+      entry.is_spent = false;
+      spent_nbytes -= entry.nbytes;
+    }
   }
 
   std::shared_ptr<const Block> decode(const ChunkSource& chunks, std::uint64_t chunk) {
@@ -121,10 +143,10 @@ struct BlockCache::Impl {
     entry.flight->block = std::move(block);
     entry.flight->done = true;
     recent.push_front(key);
-    entry.used = recent.begin();
+    entry.at = recent.begin();
     held_nbytes += entry.nbytes;
     // The newest stays, however large: it is about to be asked for again, page by page.
-    while (held_nbytes > capacity_nbytes && recent.size() > 1) {
+    while (held_nbytes > capacity_nbytes && spent.size() + recent.size() > 1) {
       drop_oldest();
     }
     decoded.notify_all();
@@ -144,6 +166,8 @@ struct BlockCache::Impl {
     decoded.notify_all();
   }
 
+  // What readers in order have left behind: enough for one that follows closely.
+  static constexpr std::uint64_t kMostSpentNbytes = std::uint64_t{8} << 20;
   // Beyond this many a failure is found again each time rather than remembered.
   static constexpr std::uint64_t kMostFailures = 10'000;
 
@@ -152,8 +176,11 @@ struct BlockCache::Impl {
   Mutex mutex;  // never held while decoding
   Condition decoded;
   Entries entries GUARDED_BY(mutex);
-  std::list<Key> recent GUARDED_BY(mutex);  // of the entries with a block, newest first
-  std::uint64_t held_nbytes GUARDED_BY(mutex) = 0;
+  // Of the entries with a block, newest first.
+  std::list<Key> recent GUARDED_BY(mutex);
+  std::list<Key> spent GUARDED_BY(mutex);
+  std::uint64_t held_nbytes GUARDED_BY(mutex) = 0;  // of both
+  std::uint64_t spent_nbytes GUARDED_BY(mutex) = 0;
   std::uint64_t failures GUARDED_BY(mutex) = 0;
 };
 
@@ -172,7 +199,7 @@ std::shared_ptr<const Block> BlockCache::find_or_wait(const ChunkSource& chunks,
   }
   const std::shared_ptr<Impl::Flight> flight = at->second.flight;
   if (flight->block != nullptr) {
-    impl_->recent.splice(impl_->recent.begin(), impl_->recent, at->second.used);
+    impl_->use(at->second);
     return flight->block;
   }
   while (!flight->done) {
@@ -217,6 +244,21 @@ void BlockCache::load(const ChunkSource& chunks, std::uint64_t chunk) {
     impl_->announce(at);
   }
   decode(chunks, chunk);
+}
+
+void BlockCache::note_taken(const std::vector<ChunkUse>& uses) {
+  const MutexLock lock(impl_->mutex);
+  for (const ChunkUse& use : uses) {
+    const auto at = impl_->entries.find(Key{use.chunks->serial(), use.chunk});
+    if (at == impl_->entries.end() || at->second.flight->block == nullptr || at->second.is_spent) {
+      continue;
+    }
+    Impl::Entry& entry = at->second;
+    entry.taken_nbytes += use.nbytes;
+    if (entry.taken_nbytes >= entry.flight->block->bytes.size()) {
+      impl_->spend(entry);
+    }
+  }
 }
 
 std::uint64_t BlockCache::capacity_nbytes() const { return impl_->capacity_nbytes; }

@@ -6,12 +6,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "formats/bytes/chunk_source.h"
 
 namespace npyfs {
 
 class VerifiedRecords;
+
+// So many bytes of a chunk have been handed to a reader.
+struct ChunkUse {
+  const ChunkSource* chunks;
+  std::uint64_t chunk;
+  std::uint64_t nbytes;
+};
 
 class BlockCache : public ChunkCache {
  public:
@@ -23,6 +31,11 @@ class BlockCache : public ChunkCache {
   std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override;
   // Decodes the chunk, unless it is held or somebody is decoding it; throws as get() does.
   void load(const ChunkSource& chunks, std::uint64_t chunk);
+
+  // Readers that go through a file in order have taken these. A chunk that they have taken all of
+  // is not held for long, since the kernel now has its bytes: its memory is for the chunks ahead of
+  // them. Who asks for it at random before it is gone keeps it as any other.
+  void note_taken(const std::vector<ChunkUse>& uses);
 
   std::uint64_t capacity_nbytes() const;
 

@@ -96,7 +96,7 @@ std::byte* Scratch::take(std::size_t nbytes) {
   return taken;
 }
 
-void Scratch::clear() {
+void Scratch::clear() noexcept {
   if (buffers_.size() > 1 || (!buffers_.empty() && buffers_.back().capacity > kKeptNbytes)) {
     // The next read is probably like this one: one buffer that holds it all, within reason.
     std::size_t used = 0;
@@ -104,20 +104,59 @@ void Scratch::clear() {
       used += buffer.used;
     }
     buffers_.clear();
-    reserve(std::min(used, kKeptNbytes));
+    try {
+      reserve(std::min(used, kKeptNbytes));
+    } catch (const std::bad_alloc&) {
+      // The next read asks for it.
+    }
   }
   if (!buffers_.empty()) {
     buffers_.back().used = 0;
   }
 }
 
-void Gathered::clear() {
+Scratch::Mark Scratch::mark() const {
+  return buffers_.empty() ? Mark() : Mark{buffers_.size(), buffers_.back().used};
+}
+
+void Scratch::return_to(const Mark& mark) {
+  if (buffers_.size() > mark.buffers) {
+    // The last one had room for what the others had not.
+    Buffer last = std::move(buffers_.back());
+    buffers_.resize(mark.buffers);
+    if (!buffers_.empty() && mark.used == 0) {
+      buffers_.pop_back();
+    }
+    buffers_.push_back(std::move(last));
+    buffers_.back().used = 0;
+  } else if (!buffers_.empty()) {
+    buffers_.back().used = mark.used;
+  }
+}
+
+std::size_t Scratch::held_nbytes() const {
+  std::size_t nbytes = 0;
+  for (const Buffer& buffer : buffers_) {
+    nbytes += buffer.capacity;
+  }
+  return nbytes;
+}
+
+void Gathered::clear() noexcept {
   plan_.clear();
   parts_.clear();
-  any_decoded_ = false;
+  chunk_uses_.clear();
   pinned_.clear();
   scratch_.clear();
   window_.clear();
+}
+
+std::size_t Gathered::held_nbytes() const {
+  std::size_t nbytes = scratch_.held_nbytes() + window_.held_nbytes();
+  for (const auto& block : pinned_) {
+    nbytes += block->bytes.size();
+  }
+  return nbytes;
 }
 
 bool Gathered::give(const std::byte* bytes, std::size_t nbytes) {
@@ -145,6 +184,16 @@ std::byte* Gathered::add(std::size_t nbytes) {
 
 void Fetcher::read(ByteRange range, const PlanRead& plan_read, Gathered& out) const {
   out.clear();
+  try {
+    read_all(range, plan_read, out);
+  } catch (...) {
+    // Whoever failed may not read again for long.
+    out.clear();
+    throw;
+  }
+}
+
+void Fetcher::read_all(ByteRange range, const PlanRead& plan_read, Gathered& out) const {
   out.scratch_.reserve(range.nbytes());
   const SourceWatch watch;
   Plan& plan = out.plan_;
@@ -179,14 +228,7 @@ void Fetcher::append(const std::vector<Piece>& pieces, Gathered& out) const {
         break;
       case Piece::Kind::kExtent: {
         const std::size_t behind = read_in_place(pieces, i, out);
-        if (behind > i) {
-          i = behind;
-          break;
-        }
-        const Run run = read_run(pieces, i, out.window_);
-        for (; i < run.end; ++i) {
-          out.give(run.at(pieces[i]), pieces[i].nbytes);
-        }
+        i = behind > i ? behind : append_run(pieces, i, out);
         break;
       }
     }
@@ -195,7 +237,6 @@ void Fetcher::append(const std::vector<Piece>& pieces, Gathered& out) const {
 
 std::size_t Fetcher::append_chunks(const std::vector<Piece>& pieces, std::size_t first,
                                    Gathered& out) const {
-  out.any_decoded_ = true;
   std::size_t end = first;
   while (end < pieces.size() && pieces[end].kind == Piece::Kind::kChunk) {
     ++end;
@@ -206,7 +247,9 @@ std::size_t Fetcher::append_chunks(const std::vector<Piece>& pieces, std::size_t
     if (of == nullptr || !is_same_chunk(*of, piece)) {
       block = cache_.get(*piece.chunks, piece.chunk);
       of = &piece;
+      out.chunk_uses_.push_back({piece.chunks, piece.chunk, 0});
     }
+    out.chunk_uses_.back().nbytes += piece.nbytes;
     block->require_good({piece.offset, piece.offset + piece.nbytes});
     return block->bytes.data() + piece.offset;
   };
@@ -260,6 +303,32 @@ std::size_t Fetcher::read_in_place(const std::vector<Piece>& pieces, std::size_t
   return end;
 }
 
+std::size_t Fetcher::append_run(const std::vector<Piece>& pieces, std::size_t first,
+                                Gathered& out) const {
+  const Scratch::Mark mark = out.window_.mark();
+  const Run run = read_run(pieces, first, out.window_);
+  std::uint64_t wanted = 0;
+  for (std::size_t i = first; i < run.end; ++i) {
+    wanted += pieces[i].nbytes;
+  }
+  // A window stays as long as the answer where a part of it is handed over as it lies, so that must
+  // be the better part of it: one read may touch thousands of records.
+  const bool may_stay = wanted >= run.bytes.size() / 2;
+  bool stays = false;
+  for (std::size_t i = first; i < run.end; ++i) {
+    const Piece& piece = pieces[i];
+    if (may_stay) {
+      stays = out.give(run.at(piece), piece.nbytes) || stays;
+    } else {
+      std::memcpy(out.add(piece.nbytes), run.at(piece), piece.nbytes);
+    }
+  }
+  if (!stays) {
+    out.window_.return_to(mark);
+  }
+  return run.end;
+}
+
 Fetcher::Run Fetcher::read_run(const std::vector<Piece>& pieces, std::size_t first,
                                Scratch& scratch) const {
   const ByteSource& source = *pieces[first].source;
@@ -284,7 +353,7 @@ Fetcher::Run Fetcher::read_run(const std::vector<Piece>& pieces, std::size_t fir
   for (std::size_t i = first; !intact && i < end; ++i) {
     verified_.require_intact(pieces[i].guard, {&source, window.begin, bytes});
   }
-  return {end, bytes.data(), window.begin};
+  return {end, bytes, window.begin};
 }
 
 }  // namespace npyfs

@@ -13,10 +13,12 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "formats/bytes/chunk_source.h"
 #include "formats/bytes/plan.h"
+#include "fs/block_cache.h"
 #include "fs/verified_records.h"
 
 namespace npyfs {
@@ -27,10 +29,21 @@ class Scratch {
   // The next `nbytes` that are taken, in however many pieces, lie one behind the other. The first
   // of them begins a page: the kernel copies whole pages in half the time.
   void reserve(std::size_t nbytes);
-  // `nbytes`, which stay where they are until clear().
+  // `nbytes`, which stay where they are until clear() or an earlier mark is returned to.
   std::byte* take(std::size_t nbytes);
   // Everything taken is free again. Keeps at most one buffer of kKeptNbytes.
-  void clear();
+  void clear() noexcept;
+
+  struct Mark {
+    std::size_t buffers = 0;
+    std::size_t used = 0;  // of the last of them
+  };
+  Mark mark() const;
+  // What has been taken since `mark` is free again; one buffer of it is kept for what is taken
+  // next.
+  void return_to(const Mark& mark);
+  // How much memory this holds, taken or not.
+  std::size_t held_nbytes() const;
 
  private:
   static constexpr std::size_t kKeptNbytes = std::size_t{2} << 20;
@@ -49,10 +62,12 @@ class Scratch {
 class Gathered {
  public:
   const std::vector<iovec>& parts() const { return parts_; }
-  // Whether some of the bytes came from decoded chunks.
-  bool any_decoded() const { return any_decoded_; }
+  // What came out of decoded chunks. A chunk may be named several times.
+  const std::vector<ChunkUse>& chunk_uses() const { return chunk_uses_; }
   // Lets go of all bytes; memory of a usual size is kept.
-  void clear();
+  void clear() noexcept;
+  // How much memory buffers and pinned blocks take.
+  std::size_t held_nbytes() const;
 
  private:
   friend class Fetcher;
@@ -61,7 +76,7 @@ class Gathered {
 
   Plan plan_;
   std::vector<iovec> parts_;
-  bool any_decoded_ = false;
+  std::vector<ChunkUse> chunk_uses_;
   std::vector<std::shared_ptr<const Block>> pinned_;
   // What is read where it is to lie, and what is copied, one behind the other.
   Scratch scratch_;
@@ -93,13 +108,16 @@ class Fetcher {
   Fetcher(ChunkCache& cache, VerifiedRecords& verified) : cache_(cache), verified_(verified) {}
 
   // Fills `out` (cleared first) with all bytes of `range` that there are, in at most kMostParts
-  // parts, or throws. The sources they came from had not changed when the last of them was read.
+  // parts, or throws, with `out` cleared. The sources they came from had not changed when the last
+  // of them was read. Takes memory for some times `range` and one record of kMostWidenNbytes,
+  // however many records the bytes lie in.
   void read(ByteRange range, const PlanRead& plan_read, Gathered& out) const;
 
   // writev takes 1024 parts; far fewer are cheaper to copy together than to hand over one by one.
   static constexpr std::size_t kMostParts = 64;
 
  private:
+  void read_all(ByteRange range, const PlanRead& plan_read, Gathered& out) const;
   void append(const std::vector<Piece>& pieces, Gathered& out) const;
   // Adds the pieces from `first` on that come from decoded chunks, asking for each chunk once.
   // Returns the piece behind them.
@@ -109,13 +127,16 @@ class Fetcher {
   // piece behind them; `first` where it is still to be verified.
   std::size_t read_in_place(const std::vector<Piece>& pieces, std::size_t first,
                             Gathered& out) const;
-  // What has been read of the extents from one on that lie close together in one source.
+  // Adds the extents from `first` on that lie close together in one source, read with what lies
+  // between them and what it takes to verify them. Returns the piece behind them.
+  std::size_t append_run(const std::vector<Piece>& pieces, std::size_t first, Gathered& out) const;
+  // What has been read of such extents.
   struct Run {
     std::size_t end = 0;  // the piece behind them
-    const std::byte* bytes = nullptr;
+    std::span<const std::byte> bytes;
     std::uint64_t offset = 0;  // of `bytes` in the source
 
-    const std::byte* at(const Piece& piece) const { return bytes + (piece.offset - offset); }
+    const std::byte* at(const Piece& piece) const { return bytes.data() + (piece.offset - offset); }
   };
   Run read_run(const std::vector<Piece>& pieces, std::size_t first, Scratch& scratch) const;
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -194,7 +195,9 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
     }
     if (target.node->npy != nullptr) {
       // What the kernel has cached of it is answered without asking us.
-      target.node->npy->check_unchanged();
+      const auto now = std::chrono::steady_clock::now().time_since_epoch();
+      target.node->npy->check_unchanged(
+          std::chrono::duration_cast<std::chrono::seconds>(now).count());
     }
     file->keep_cache = 1;
     fuse_reply_open(req, file);
@@ -248,8 +251,8 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
     const auto& parts = gathered.parts();
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
     try {
-      if (gathered.any_decoded() && target.node->npy != nullptr) {
-        fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes});
+      if (!gathered.chunk_uses().empty() && target.node->npy != nullptr) {
+        fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes}, gathered.chunk_uses());
       }
       gathered.clear();
     } catch (const std::bad_alloc&) {

@@ -3,7 +3,6 @@
 #include "fs/npy_file.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "formats/bytes/npy_header.h"
 
@@ -46,16 +45,16 @@ void NpyFile::plan_read(std::uint64_t offset, std::uint64_t nbytes, Plan& plan) 
 
 void NpyFile::require_unchanged() const { npyfs::require_unchanged(array_.sources); }
 
-void NpyFile::check_unchanged() const {
-  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
-                       std::chrono::steady_clock::now().time_since_epoch())
-                       .count();
-  if (checked_second_.exchange(now, std::memory_order_relaxed) == now) {
-    require_unchanged();
+void NpyFile::check_unchanged(std::int64_t second) const {
+  require_unchanged();
+  if (checked_second_.exchange(second, std::memory_order_relaxed) == second) {
     return;
   }
-  for (const SourcePtr& source : array_.sources) {
-    source->check_unchanged();
+  const std::vector<SourcePtr>& sources = array_.sources;
+  const std::size_t n = std::min(kMostLooks, sources.size());
+  const std::size_t first = next_look_.fetch_add(n, std::memory_order_relaxed);
+  for (std::size_t i = first; i < first + n; ++i) {
+    sources[i % sources.size()]->check_unchanged();
   }
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -27,8 +28,10 @@ class NpyFile {
 
   // Throws kChanged if one of its sources has been found changed.
   void require_unchanged() const;
-  // Looks at all its sources, but not twice within a second; throws kChanged.
-  void check_unchanged() const;
+  // Looks at kMostLooks of its sources, the next ones each time, but not twice within one `second`
+  // (of any clock); throws kChanged. Behind a network each look may take a millisecond.
+  static constexpr std::size_t kMostLooks = 256;
+  void check_unchanged(std::int64_t second) const;
 
  private:
   NamedArray array_;
@@ -37,6 +40,7 @@ class NpyFile {
   std::uint64_t header_nbytes_ = 0;
   std::int64_t mtime_ns_ = 0;
   mutable std::atomic<std::int64_t> checked_second_{-1};
+  mutable std::atomic<std::size_t> next_look_{0};  // in array_.sources, counted on past their end
 };
 
 }  // namespace npyfs

@@ -17,13 +17,17 @@ namespace {
 constexpr std::uint64_t kSlackNbytes = std::uint64_t{512} << 10;
 // Steps in which a reader's window moves on: fewer tasks, and whole small chunks.
 constexpr std::uint64_t kStepNbytes = std::uint64_t{256} << 10;
-constexpr std::uint64_t kMostAheadNbytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostShareNbytes = std::uint64_t{64} << 20;
+// Of a reader's way for each thread: enough to keep it busy, and little enough to stay in the
+// processor's cache until it is read.
+constexpr std::uint64_t kAheadNbytes = std::uint64_t{8} << 20;
 
 }  // namespace
 
 ReadAhead::ReadAhead(BlockCache& cache, unsigned threads)
     : cache_(cache),
-      most_ahead_nbytes_(std::min(cache.capacity_nbytes() / 4 / kMostReaders, kMostAheadNbytes)) {
+      share_nbytes_(std::min(cache.capacity_nbytes() / 4 / kMostReaders, kMostShareNbytes)),
+      ahead_nbytes_(std::min(threads * kAheadNbytes, share_nbytes_)) {
   threads_.reserve(threads);
   try {
     for (unsigned i = 0; i < threads; ++i) {
@@ -62,27 +66,38 @@ ReadAhead::Reader& ReadAhead::find_reader(const NpyFile& file, ByteRange range) 
   return *oldest;
 }
 
-void ReadAhead::note_read(const NpyFile& file, ByteRange range) {
-  const MutexLock lock(mutex_);
+void ReadAhead::note_read(const NpyFile& file, ByteRange range, const std::vector<ChunkUse>& uses) {
+  bool in_order = false;
+  {
+    const MutexLock lock(mutex_);
+    in_order = plan_ahead(file, range);
+  }
+  if (in_order) {
+    cache_.note_taken(uses);
+  }
+}
+
+bool ReadAhead::plan_ahead(const NpyFile& file, ByteRange range) {
   Reader& reader = find_reader(file, range);
   reader.last_used = ++clock_;
-  if (reader.has_its_share && reader.end < reader.planned_end) {
-    return;
+  const std::uint64_t run = reader.end - reader.begin;
+  if (run < kLeastRunNbytes || reader.read_nbytes < run - run / 4) {
+    return false;
+  }
+  if (tasks_.size() >= kMostTasks || (reader.has_its_share && reader.end < reader.planned_end)) {
+    return true;
   }
   reader.has_its_share = false;
-  const std::uint64_t run = reader.end - reader.begin;
-  if (run < kLeastRunNbytes || reader.read_nbytes < run - run / 4 || tasks_.size() >= kMostTasks) {
-    return;
-  }
   // The longer the run, the more will be read.
   const std::uint64_t begin = std::max(reader.planned_end, reader.end);
-  const std::uint64_t end = std::min(reader.end + std::min(run, most_ahead_nbytes_), file.nbytes());
+  const std::uint64_t end = std::min(reader.end + std::min(run, ahead_nbytes_), file.nbytes());
   if (begin >= end || (end - begin < kStepNbytes && end < file.nbytes())) {
-    return;
+    return true;
   }
   tasks_.push_back({&file, {begin, end}, reader.number});
   reader.planned_end = end;
   wake_.notify_all();
+  return true;
 }
 
 void ReadAhead::run() {
@@ -128,7 +143,7 @@ std::uint64_t ReadAhead::decode(const Task& task) {
   };
   std::array<Known, 64> known;
   // Rows may cross many chunks of which they take little.
-  std::uint64_t left = most_ahead_nbytes_;
+  std::uint64_t left = share_nbytes_;
   Plan plan;
   ByteRange range = task.range;
   bool more = true;

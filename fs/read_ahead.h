@@ -29,9 +29,9 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // A read of `range` of `file` was answered from decoded chunks. Does not wait for any decoding.
-  // `file` must outlive this.
-  void note_read(const NpyFile& file, ByteRange range);
+  // A read of `range` of `file` was answered from decoded chunks, of which `uses` were taken. Does
+  // not wait for any decoding. `file` must outlive this.
+  void note_read(const NpyFile& file, ByteRange range, const std::vector<ChunkUse>& uses);
 
   // As many bytes a reader must have read in order before anything is done ahead of it: random
   // windows are not to decode what nobody wants.
@@ -55,6 +55,8 @@ class ReadAhead {
     std::uint64_t reader;
   };
 
+  // Whether somebody reads in order here.
+  bool plan_ahead(const NpyFile& file, ByteRange range) REQUIRES(mutex_);
   Reader& find_reader(const NpyFile& file, ByteRange range) REQUIRES(mutex_);
   void run();
   // Returns the end of what is decoded now: that of the task, or where the share was used up.
@@ -67,7 +69,8 @@ class ReadAhead {
   static constexpr std::size_t kMostTasks = 64;
 
   BlockCache& cache_;
-  const std::uint64_t most_ahead_nbytes_;  // of one reader
+  const std::uint64_t share_nbytes_;  // of the cache, for one reader
+  const std::uint64_t ahead_nbytes_;  // of its file
   std::atomic<bool> stop_{false};
   Mutex mutex_;
   Condition wake_;

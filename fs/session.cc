@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdarg>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,6 +20,7 @@
 #include "fs/fetch.h"
 #include "fs/forest.h"
 #include "fs/fuse_ops.h"
+#include "fs/libfuse_log.h"
 #include "fs/log.h"
 #include "fs/mutex.h"
 #include "fs/quiet_thread.h"
@@ -130,21 +129,6 @@ class CacheDropper {
   std::thread thread_;
 };
 
-// libfuse explains a failure on stderr; the last of its lines belongs into our one.
-std::string& libfuse_said() {
-  static std::string line;
-  return line;
-}
-
-void take_libfuse_line(fuse_log_level /*level*/, const char* format, va_list arguments) {
-  char line[512];
-  std::vsnprintf(line, sizeof line, format, arguments);
-  libfuse_said() = line;
-  while (libfuse_said().ends_with('\n')) {
-    libfuse_said().pop_back();
-  }
-}
-
 // A comma or a backslash in an option's value would end it.
 std::string escape_option(const std::string& text) {
   std::string out;
@@ -213,7 +197,7 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   MountedFs fs{
       tree, fetcher, damage, texts, ::getuid(), ::getgid(), [&dropper] { dropper->wake(); }};
 
-  fuse_set_log_func(take_libfuse_line);
+  take_libfuse_lines();
   const SessionPtr session = make_session(options, fs);
   // Before there is a mount that a signal could leave behind, until it is gone.
   EndSignals signals(session.get());
@@ -240,6 +224,7 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   }
   keep_heap_small();
   open_log(foreground ? LogTarget::kStderr : LogTarget::kSyslog, options.debug);
+  const LibfuseLines libfuse_lines;
   dropper = std::make_unique<CacheDropper>(session.get(), tree);
   // Verifying a record of terabytes must not keep a mount from ending. libfuse takes its flag back
   // when the loop has ended.

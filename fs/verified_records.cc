@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "formats/bytes/endian.h"
+#include "formats/bytes/record_set.h"
 #include "formats/extents.h"
 #include "fs/mutex.h"
 
@@ -108,27 +109,43 @@ struct VerifiedRecords::Impl {
     if (!any_damaged.load(std::memory_order_acquire)) {
       return;
     }
-    const MutexLock lock(mutex);
-    const auto found = damaged.find({&table, record});
-    if (found != damaged.end()) {
-      throw Error(found->second);
+    {
+      const MutexLock lock(mutex);
+      const auto known = damaged.find(&table);
+      if (known == damaged.end() || !known->second.contains(record)) {
+        return;
+      }
+      if (const auto said = texts.find({&table, record}); said != texts.end()) {
+        throw Error(said->second);
+      }
     }
+    throw error_of(table, record, *table.checksum(record), "is wrong");
   }
 
   [[noreturn]] void throw_damaged(const RecordTable& table, std::uint64_t record,
                                   const Checksum& checksum, std::uint32_t found,
                                   std::uint32_t expected) {
-    Error error = corrupt_at(
-        checksum.payload.source->name(), checksum.payload.offset,
-        fmt::format("checksum of {} ({} bytes) is {:#010x}, expected {:#010x}; the record is "
-                    "damaged, restore the file",
-                    record_name(table, record), checksum.payload.nbytes, found, expected));
+    const Error in_full = error_of(table, record, checksum,
+                                   fmt::format("is {:#010x}, expected {:#010x}", found, expected));
     {
       const MutexLock lock(mutex);
-      damaged.emplace(std::make_pair(&table, record), error);
+      damaged[&table].add(record);
+      if (texts.size() < kMostTexts) {
+        texts.emplace(std::make_pair(&table, record), in_full);
+      }
     }
     any_damaged.store(true, std::memory_order_release);
-    throw Error(error);
+    // As whoever comes later finds it: what is said of one record is one finding.
+    throw_if_known_damaged(table, record);
+    throw Error(in_full);
+  }
+
+  static Error error_of(const RecordTable& table, std::uint64_t record, const Checksum& checksum,
+                        const std::string& finding) {
+    return corrupt_at(checksum.payload.source->name(), checksum.payload.offset,
+                      fmt::format("checksum of {} ({} bytes) {}; the record is damaged, restore "
+                                  "the file",
+                                  record_name(table, record), checksum.payload.nbytes, finding));
   }
 
   const Verify verify;
@@ -137,7 +154,11 @@ struct VerifiedRecords::Impl {
   std::atomic<bool> any_damaged{false};
   Mutex mutex;  // never held while reading
   std::unordered_map<const RecordTable*, std::unique_ptr<Bits>> bits_by_table GUARDED_BY(mutex);
-  std::map<std::pair<const RecordTable*, std::uint64_t>, Error> damaged GUARDED_BY(mutex);
+  std::unordered_map<const RecordTable*, RecordSet> damaged GUARDED_BY(mutex);
+  // What is wrong with the first of them, in full. A disk that dies under millions of records must
+  // not fill the memory: of the others it is known that their checksum is wrong.
+  static constexpr std::size_t kMostTexts = 1024;
+  std::map<std::pair<const RecordTable*, std::uint64_t>, Error> texts GUARDED_BY(mutex);
 };
 
 VerifiedRecords::VerifiedRecords(Verify verify) : impl_(std::make_unique<Impl>(verify)) {}

@@ -49,6 +49,7 @@ run_tests() {
 
 check_format() {
   /usr/bin/python3 scripts/check_floors.py || fail "an include points up the floors"
+  /usr/bin/python3 scripts/check_names.py || fail "two files define one name"
   find formats fs cli tests -name '*.h' -o -name '*.cc' | sort |
     xargs clang-format --dry-run -Werror || fail "clang-format would change something"
 }

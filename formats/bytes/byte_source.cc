@@ -272,6 +272,10 @@ void FileSource::read_from(int fd, std::uint64_t offset, std::span<std::byte> ou
 
 void ByteSource::do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const {
   const std::uint64_t nbytes = nbytes_of(parts);
+  if (parts.size() == 1) {
+    do_read(offset, {static_cast<std::byte*>(parts[0].iov_base), nbytes});
+    return;
+  }
   const auto all = std::make_unique_for_overwrite<std::byte[]>(nbytes);
   do_read(offset, {all.get(), nbytes});
   const std::byte* from = all.get();

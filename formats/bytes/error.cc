@@ -53,7 +53,9 @@ std::string printable(std::string_view text) {
     const std::size_t begin = at;
     const auto point = next_code_point(text, at);
     const auto byte = static_cast<unsigned char>(text[begin]);
-    if (!point || is_surrogate(*point) || byte < 0x20 || byte == 0x7f) {
+    // ESC is one byte, but its C1 sisters (CSI is U+009B) are obeyed by terminals, too.
+    const bool control = point && (*point < 0x20 || (*point >= 0x7f && *point < 0xa0));
+    if (!point || is_surrogate(*point) || control) {
       at = begin + 1;
       out += fmt::format("\\x{:02x}", byte);
     } else {

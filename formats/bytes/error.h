@@ -47,7 +47,7 @@ Error file_error(ErrorKind kind, std::string_view file, std::string_view text);
 // "<file>: cannot <verb>: <strerror>", kind kIo (kNotFound for ENOENT and ENOTDIR).
 Error system_error(std::string_view file, std::string_view verb, int system_errno);
 
-// `text` with control bytes (below 0x20, 0x7f) and what is not UTF-8 as \xNN, so that a message
+// `text` with control characters (C0, DEL, C1) and what is not UTF-8 as \xNN, so that a message
 // stays one line of text.
 std::string printable(std::string_view text);
 

@@ -10,6 +10,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
+#include <list>
+#include <mutex>
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/folder.h"
@@ -42,19 +45,65 @@ Error changed_error(const std::string& name) {
                     "it has changed since it was mounted; unmount and mount again");
 }
 
-class FileValue : public StoredValue {
+void require_older(const RegularFile& file, std::int64_t moment_ns, const std::string& name) {
+  if (file.changed_at_ns() > moment_ns) {
+    throw changed_error(name);
+  }
+}
+
+using FilePtr = std::shared_ptr<const RegularFile>;
+
+// Files that were read from last, open: chunks are read in parts, one after the other. Any thread.
+class OpenFiles {
  public:
-  // Throws kChanged.
-  FileValue(RegularFile file, std::string name, const FileIdentity* noted,
-            std::int64_t opened_at_ns)
-      : file_(std::move(file)), name_(std::move(name)), noted_(noted), opened_at_ns_(opened_at_ns) {
-    require_unchanged();
+  // Null: it is not among them.
+  FilePtr find(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    for (auto at = files_.begin(); at != files_.end(); ++at) {
+      if (at->path == path) {
+        files_.splice(files_.begin(), files_, at);
+        return at->file;
+      }
+    }
+    return nullptr;
   }
 
-  std::uint64_t nbytes() const override { return file_.nbytes(); }
+  void add(const std::string& path, const FilePtr& file) const {
+    std::list<Entry> dropped;  // closed when nobody waits for the mutex
+    const std::lock_guard lock(mutex_);
+    files_.push_front({path, file});
+    if (files_.size() > kMost) {
+      dropped.splice(dropped.begin(), files_, std::prev(files_.end()));
+    }
+  }
+
+ private:
+  // A reader or two for each of a machine's cores; few descriptors.
+  static constexpr std::size_t kMost = 32;
+
+  struct Entry {
+    std::string path;
+    FilePtr file;
+  };
+  mutable std::mutex mutex_;
+  mutable std::list<Entry> files_;  // the last used first
+};
+
+class FileValue : public StoredValue {
+ public:
+  // `path` led to `file`. Throws kChanged.
+  FileValue(FilePtr file, std::string path, std::string name, const FileIdentity* noted,
+            std::int64_t opened_at_ns)
+      : file_(std::move(file)),
+        path_(std::move(path)),
+        name_(std::move(name)),
+        noted_(noted),
+        opened_at_ns_(opened_at_ns) {}
+
+  std::uint64_t nbytes() const override { return file_->nbytes(); }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    const std::size_t n = file_.read(offset, out);
+    const std::size_t n = file_->read(offset, out);
     require_unchanged();
     if (n < out.size()) {
       throw corrupt_at(
@@ -64,13 +113,23 @@ class FileValue : public StoredValue {
   }
 
  private:
+  // The file may have been opened long ago: its path says what is there now.
   void require_unchanged() const {
-    if (noted_ != nullptr ? file_.identity() != *noted_ : file_.changed_at_ns() > opened_at_ns_) {
+    if (noted_ == nullptr) {
+      require_older(*file_, opened_at_ns_, name_);
+      return;
+    }
+    const auto now = FileIdentity::of(path_);
+    if (!now) {
+      throw system_error(name_, "look at", errno);
+    }
+    if (*now != *noted_) {
       throw changed_error(name_);
     }
   }
 
-  RegularFile file_;
+  FilePtr file_;
+  std::string path_;
   std::string name_;
   const FileIdentity* noted_;
   std::int64_t opened_at_ns_;
@@ -91,15 +150,17 @@ class DirectoryStore : public KeyStore {
     if (confined_) {
       folder_.require_allowed(key);
     }
+    const std::string path = root_ + "/" + key;
     std::string name = name_of(key);
-    auto file = RegularFile::open(root_ + "/" + key, name);
-    if (!file) {
-      if (noted != nullptr ? noted->exists() : may_have_gone(key)) {
-        throw changed_error(name);
-      }
+    FilePtr file = noted != nullptr ? open_files_.find(path) : nullptr;
+    if (file == nullptr) {
+      file = open_file(key, path, name, noted);
+    }
+    if (file == nullptr) {
       return nullptr;
     }
-    return std::make_unique<FileValue>(*std::move(file), std::move(name), noted, opened_at_ns_);
+    return std::make_unique<FileValue>(std::move(file), path, std::move(name), noted,
+                                       opened_at_ns_);
   }
 
   std::optional<FileIdentity> identify(const std::string& key) const override {
@@ -146,6 +207,28 @@ class DirectoryStore : public KeyStore {
     }
   }
 
+  // Null where there is none, nor was any. Throws kChanged.
+  FilePtr open_file(const std::string& key, const std::string& path, const std::string& name,
+                    const FileIdentity* noted) const {
+    auto opened = RegularFile::open(path, name);
+    if (!opened) {
+      if (noted != nullptr ? noted->exists() : may_have_gone(key)) {
+        throw changed_error(name);
+      }
+      return nullptr;
+    }
+    const auto file = std::make_shared<const RegularFile>(*std::move(opened));
+    if (noted == nullptr) {
+      require_older(*file, opened_at_ns_, name);
+      return file;
+    }
+    if (file->identity() != *noted) {
+      throw changed_error(name);
+    }
+    open_files_.add(path, file);
+    return file;
+  }
+
   // Whether a key that is not there may have been when the store was opened: the nearest directory
   // that is there notes when something in it last came or went.
   bool may_have_gone(const std::string& key) const {
@@ -177,6 +260,7 @@ class DirectoryStore : public KeyStore {
   std::string root_;
   bool confined_;
   std::int64_t opened_at_ns_;
+  OpenFiles open_files_;
 };
 
 }  // namespace

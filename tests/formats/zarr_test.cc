@@ -361,6 +361,42 @@ TEST_F(ZarrStore, AChunkThatIsWrittenLaterIsAChange) {
   }
 }
 
+TEST_F(ZarrStore, AChunkThatIsOpenIsNoticedToChange) {
+  const auto replace = [&] {
+    folder.write("new", packed(Shorts{5, 6}));
+    std::filesystem::rename("new", "s.zarr/x/0");
+  };
+  const auto overwrite = [&] { folder.write("s.zarr/x/0", packed(Shorts{3, 4})); };
+  const auto remove = [&] { std::filesystem::remove("s.zarr/x/0"); };
+  for (const std::function<void()>& change :
+       {std::function<void()>(replace), std::function<void()>(overwrite),
+        std::function<void()>(remove)}) {
+    write_v2(R"("shape":[4],"chunks":[2])");
+    folder.write("s.zarr/x/0", packed(Shorts{1, 2}));
+    const StorePtr store = open();
+    EXPECT_EQ(read_array(*array_of(store), {0, 4}), packed(Shorts{1, 2}));
+    change();
+    expect_changed(store);
+  }
+}
+
+TEST_F(ZarrStore, KeepsFewOfItsFilesOpen) {
+  write_v2(R"("shape":[400],"chunks":[2])");
+  Shorts all;
+  for (std::int16_t chunk = 0; chunk < 200; ++chunk) {
+    folder.write("s.zarr/x/" + std::to_string(chunk), packed(Shorts{chunk, 9}));
+    all.insert(all.end(), {chunk, 9});
+  }
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const StorePtr store = open();
+  const auto before = descriptors();
+  EXPECT_EQ(read(store), packed(all));
+  EXPECT_EQ(read(store), packed(all));
+  EXPECT_LE(descriptors() - before, 32);
+}
+
 TEST_F(ZarrStore, WhatIsNoChangeOfTheBytesIsNone) {
   write_v2(R"("shape":[4],"chunks":[2])");
   folder.write("s.zarr/x/0", packed(Shorts{1, 2}));

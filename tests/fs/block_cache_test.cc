@@ -137,6 +137,51 @@ TEST_F(BlockCacheTest, DecodesOnceForEightThreadsWhateverItsCapacity) {
   }
 }
 
+TEST_F(BlockCacheTest, WhatReadersHaveTakenAllOfIsNotHeldForLong) {
+  constexpr std::uint64_t kChunk = 1 << 20;
+  const Chunks chunks(kChunk);
+  BlockCache cache(64 << 20, verified_);
+  // A half, and the other.
+  for (std::uint64_t chunk = 0; chunk < 32; ++chunk) {
+    cache.get(chunks, chunk);
+    cache.note_taken({{&chunks, chunk, kChunk / 2}});
+    if (chunk != 3) {
+      cache.note_taken({{&chunks, chunk, kChunk / 4}, {&chunks, chunk, kChunk / 4}});
+    }
+  }
+  // The last ones may be asked for again; of chunk 3 there is more to take.
+  for (const std::uint64_t held : {3, 28, 31}) {
+    cache.get(chunks, held);
+    EXPECT_EQ(chunks.decodes(held), 1U) << held;
+  }
+  for (const std::uint64_t gone : {0, 2, 20}) {
+    cache.get(chunks, gone);
+    EXPECT_EQ(chunks.decodes(gone), 2U) << gone;
+  }
+  // What was asked for again is held as any other.
+  for (std::uint64_t chunk = 40; chunk < 60; ++chunk) {
+    cache.get(chunks, chunk);
+    cache.note_taken({{&chunks, chunk, kChunk}});
+  }
+  cache.get(chunks, 31);
+  EXPECT_EQ(chunks.decodes(31), 1U);
+}
+
+TEST_F(BlockCacheTest, RoomIsMadeOfWhatWasTakenFirst) {
+  constexpr std::uint64_t kChunk = 1 << 20;
+  const Chunks chunks(kChunk);
+  BlockCache cache(4 * kChunk + kChunk / 2, verified_);
+  for (std::uint64_t chunk = 0; chunk < 4; ++chunk) {
+    cache.get(chunks, chunk);
+  }
+  cache.note_taken({{&chunks, 3, kChunk}, {&chunks, 99, kChunk}});
+  cache.get(chunks, 4);
+  cache.get(chunks, 0);
+  EXPECT_EQ(chunks.decodes(0), 1U);
+  cache.get(chunks, 3);
+  EXPECT_EQ(chunks.decodes(3), 2U);
+}
+
 TEST_F(BlockCacheTest, LoadsForWhoComesLater) {
   const Chunks chunks(1000, [](auto chunk, auto, auto&) {
     if (chunk == 4) {

@@ -378,6 +378,79 @@ TEST_F(FetchTest, HoldsTheBlocksOfItsPartsWhileTheyAreUsed) {
   EXPECT_EQ(bytes, read_plan(plan));
 }
 
+constexpr std::size_t kFew = 3 << 20;  // bytes: of buffers that are kept for the next read
+
+TEST_F(FetchTest, HoldsNoRecordThatOnlyAFewBytesAreWantedOf) {
+  std::mt19937 random(1);
+  for (const std::uint64_t nbytes : {100'000, 700'000}) {
+    const auto table =
+        random_table(random, std::vector<std::size_t>(30'000'000 / nbytes, nbytes), 5000);
+    for (const std::uint64_t wanted : {4, 20'000}) {
+      SCOPED_TRACE(::testing::Message() << wanted << " of " << nbytes << " bytes a record");
+      Plan plan;
+      for (std::uint64_t record = 0; record < table->size(); ++record) {
+        plan_record(*table, record, {record, record + wanted}, plan);
+      }
+      VerifiedRecords fresh(Verify::kRead);
+      fetch_plan(Fetcher(cache_, fresh), plan, gathered_);
+      std::string bytes;
+      for (const iovec& part : gathered_.parts()) {
+        bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
+      }
+      EXPECT_TRUE(bytes == read_plan(plan));
+      EXPECT_LT(gathered_.held_nbytes(), 2 * plan.nbytes() + kFew);
+    }
+  }
+}
+
+// Few enough bytes are asked for that what is decoded is handed over as it lies.
+TEST_F(FetchTest, HoldsNothingOnceAReadHasFailed) {
+  class Large : public ChunkSource {
+   public:
+    std::uint64_t chunk_nbytes(std::uint64_t /*chunk*/) const override { return 8 << 20; }
+    void decode(std::uint64_t /*chunk*/, std::span<std::byte> out,
+                DecodeContext& /*context*/) const override {
+      std::fill(out.begin(), out.end(), std::byte{1});
+    }
+  } large;
+  const Error error(ErrorKind::kCorrupt, "this is why");
+  Plan plan;
+  plan.add_chunk(large, 0, 0, 50'000);
+  fetch(plan);
+  EXPECT_GE(gathered_.held_nbytes(), large.chunk_nbytes(0));
+  plan.add_damaged(error, 5);
+  EXPECT_EQ(refusal(plan).text, "this is why");
+  EXPECT_LT(gathered_.held_nbytes(), kFew);
+  EXPECT_TRUE(gathered_.parts().empty());
+}
+
+TEST(Scratch, TakesAgainWhatWasTakenBehindAMark) {
+  Scratch scratch;
+  const auto fill = [](std::byte* bytes, std::size_t nbytes, int value) {
+    std::fill_n(bytes, nbytes, static_cast<std::byte>(value));
+    return bytes;
+  };
+  std::vector<std::pair<const std::byte*, std::size_t>> kept;
+  for (int i = 0; i < 200; ++i) {
+    const auto mark = scratch.mark();
+    for (int j = 0; j < 3; ++j) {
+      fill(scratch.take(200'000 + 1000 * i), 200'000 + 1000 * i, 255);
+    }
+    scratch.return_to(mark);
+    if (i % 20 == 0) {
+      kept.emplace_back(fill(scratch.take(1000), 1000, i), i);
+    }
+  }
+  for (const auto& [bytes, value] : kept) {
+    EXPECT_EQ(std::count(bytes, bytes + 1000, static_cast<std::byte>(value)), 1000);
+  }
+  EXPECT_LT(scratch.held_nbytes(), 10U * (1 << 20)) << "of 180 MB in all";
+  const auto mark = scratch.mark();
+  std::byte* first = scratch.take(100);
+  scratch.return_to(mark);
+  EXPECT_EQ(scratch.take(100), first);
+}
+
 TEST(Scratch, KeepsWhatWasTakenUntilCleared) {
   Scratch scratch;
   std::vector<std::pair<std::byte*, std::size_t>> taken;

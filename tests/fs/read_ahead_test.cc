@@ -14,6 +14,7 @@
 
 #include "formats/arrays/array.h"
 #include "formats/bytes/error.h"
+#include "fs/fetch.h"
 #include "fs/verified_records.h"
 
 namespace npyfs {
@@ -49,6 +50,7 @@ class ChunkedBytes : public Array, public ChunkSource {
     {
       const std::lock_guard lock(mutex_);
       decoded_.insert(chunk);
+      ++decodes_;
     }
     changed_.notify_all();
     if (failing_.contains(chunk)) {
@@ -61,6 +63,10 @@ class ChunkedBytes : public Array, public ChunkSource {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(60),
                              [&] { return decoded_.contains(chunk); });
+  }
+  std::uint64_t decodes() const {
+    const std::lock_guard lock(mutex_);
+    return decodes_;
   }
   std::set<std::uint64_t> decoded() const {
     const std::lock_guard lock(mutex_);
@@ -75,6 +81,7 @@ class ChunkedBytes : public Array, public ChunkSource {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   mutable std::set<std::uint64_t> decoded_;
+  mutable std::uint64_t decodes_ = 0;
 };
 
 class ReadAheadTest : public ::testing::Test {
@@ -99,7 +106,7 @@ class ReadAheadTest : public ::testing::Test {
   void read_in_order(const File& file, std::uint64_t begin, std::uint64_t end) {
     constexpr std::uint64_t kRequest = 128 << 10;
     for (; begin < end; begin += kRequest) {
-      ahead_.note_read(file.npy, {begin, std::min(begin + kRequest, end)});
+      ahead_.note_read(file.npy, {begin, std::min(begin + kRequest, end)}, {});
     }
   }
   // There is one thread: what was to be decoded before has been.
@@ -112,6 +119,7 @@ class ReadAheadTest : public ::testing::Test {
   std::vector<std::unique_ptr<File>> files_;
   VerifiedRecords verified_{Verify::kRead};
   BlockCache cache_{std::uint64_t{256} << 20, verified_};
+  Fetcher fetcher_{cache_, verified_};
   ReadAhead ahead_{cache_, 1};
 };
 
@@ -129,8 +137,8 @@ TEST_F(ReadAheadTest, LetsRequestsComeOutOfOrder) {
   const File& file = make_file(100);
   for (std::uint64_t pair = 0; pair < 8; ++pair) {
     const std::uint64_t begin = pair * (256 << 10);
-    ahead_.note_read(file.npy, {begin + (128 << 10), begin + (256 << 10)});
-    ahead_.note_read(file.npy, {begin, begin + (128 << 10)});
+    ahead_.note_read(file.npy, {begin + (128 << 10), begin + (256 << 10)}, {});
+    ahead_.note_read(file.npy, {begin, begin + (128 << 10)}, {});
   }
   EXPECT_TRUE(file.bytes->wait_for(40));
 }
@@ -139,7 +147,7 @@ TEST_F(ReadAheadTest, FollowsSeveralReadersOfAFile) {
   const File& file = make_file(200);
   for (std::uint64_t at = 0; at < 1 << 20; at += 128 << 10) {
     for (const std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{100} * kChunk}) {
-      ahead_.note_read(file.npy, {begin + at, begin + at + (128 << 10)});
+      ahead_.note_read(file.npy, {begin + at, begin + at + (128 << 10)}, {});
     }
   }
   EXPECT_TRUE(file.bytes->wait_for(20));
@@ -154,6 +162,40 @@ TEST_F(ReadAheadTest, LeavesRandomWindowsAlone) {
   }
   finish_earlier();
   EXPECT_EQ(file.bytes->decoded(), std::set<std::uint64_t>());
+}
+
+TEST_F(ReadAheadTest, LetsGoOfWhatReadersInOrderHaveTaken) {
+  // 40 chunks of a MiB, of which 8 are held once they were taken; each lies in two requests more
+  // than it has half MiBs, as a header stands before.
+  const File& file = make_file(40, 1 << 20);
+  const auto read = [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t at = begin; at < end; at += 512 << 10) {
+      Gathered gathered;
+      const ByteRange range{at, at + (512 << 10)};
+      fetcher_.read(
+          range,
+          [&](ByteRange wanted, Plan& plan) {
+            file.npy.plan_read(wanted.begin, wanted.nbytes(), plan);
+          },
+          gathered);
+      ahead_.note_read(file.npy, range, gathered.chunk_uses());
+    }
+  };
+  const auto is_held = [&](std::uint64_t chunk) {
+    const std::uint64_t before = file.bytes->decodes();
+    cache_.load(*file.bytes, chunk);
+    return file.bytes->decodes() == before;
+  };
+  // Not in order: whole chunks, but each other one.
+  for (std::uint64_t chunk = 0; chunk < 40; chunk += 2) {
+    read(chunk << 20, (chunk + 1) << 20);
+  }
+  EXPECT_TRUE(is_held(0));
+  EXPECT_TRUE(is_held(20));
+  read(0, 40 << 20);
+  EXPECT_TRUE(is_held(38));
+  EXPECT_FALSE(is_held(10));
+  EXPECT_FALSE(is_held(20));
 }
 
 TEST_F(ReadAheadTest, TakesAShortLastStep) {

@@ -83,6 +83,40 @@ TEST(VerifiedRecords, RemembersDamage) {
   }
 }
 
+TEST(VerifiedRecords, KeepsTheTextsOfAThousandDamagedRecordsAndABitForTheOthers) {
+  constexpr std::uint64_t kCount = 3000;
+  FakeRecords records;
+  records.fields = {bytes_field("x", std::vector<std::string>(kCount, "some bytes"))};
+  records.checksums = true;
+  for (std::uint64_t record = 0; record < kCount; record += 2) {
+    records.failing.insert(record);
+  }
+  const auto table = make_table(records);
+  VerifiedRecords verified(Verify::kRead);
+  std::vector<std::string> texts;
+  std::uint64_t in_full = 0;
+  for (std::uint64_t record = 0; record < kCount; ++record) {
+    texts.push_back(refusal_of([&] { verified.require_intact({table.get(), record, 1}); }).text);
+    if (record % 2 == 1) {
+      EXPECT_EQ(texts.back(), "");
+      continue;
+    }
+    const std::string place = "fake at byte " + std::to_string(record * 10) +
+                              ": checksum of record " + std::to_string(record) + " (10 bytes) is ";
+    EXPECT_EQ(texts.back().substr(0, place.size()), place);
+    in_full += texts.back().find("expected 0x") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(in_full, 1024U);
+  table->source().forget_reads();
+  for (std::uint64_t record = 0; record < kCount; ++record) {
+    EXPECT_EQ(refusal_of([&] {
+                verified.require_intact({table.get(), record, 1});
+              }).text,
+              texts[record]);
+  }
+  EXPECT_EQ(table->source().reads(), 0U) << "each is read only once";
+}
+
 TEST(VerifiedRecords, ChecksNothingWhereNothingIsWanted) {
   const auto table = make_table(hundred({42}));
   VerifiedRecords never(Verify::kNever);

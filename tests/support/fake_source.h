@@ -32,7 +32,11 @@ class FakeSource : public ByteSource {
   // From now on check_unchanged() throws.
   void set_changed() const { changed_ = true; }
 
+  // How often it was asked whether it has changed.
+  std::uint64_t looks() const { return looks_; }
+
   void check_unchanged() const override {
+    ++looks_;
     if (changed_) {
       throw Error(ErrorKind::kChanged, name() + " has changed");
     }
@@ -52,6 +56,7 @@ class FakeSource : public ByteSource {
   std::string bytes_;
   mutable std::atomic<std::uint64_t> reads_{0};
   mutable std::atomic<std::uint64_t> read_nbytes_{0};
+  mutable std::atomic<std::uint64_t> looks_{0};
   mutable std::atomic<bool> failing_{false};
   mutable std::atomic<bool> changed_{false};
 };

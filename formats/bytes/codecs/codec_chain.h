@@ -12,26 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "formats/bytes/block_memory.h"
 #include "formats/bytes/codecs/codec.h"
 
 namespace npyfs {
-
-// Bytes that are not zeroed before they are filled.
-class Buffer {
- public:
-  Buffer() = default;
-  explicit Buffer(std::size_t nbytes)
-      : bytes_(std::make_unique_for_overwrite<std::byte[]>(nbytes)), nbytes_(nbytes) {}
-
-  std::span<std::byte> bytes() { return {bytes_.get(), nbytes_}; }
-  std::span<const std::byte> bytes() const { return {bytes_.get(), nbytes_}; }
-  // Keeps the first `nbytes`.
-  void shorten(std::size_t nbytes) { nbytes_ = nbytes; }
-
- private:
-  std::unique_ptr<std::byte[]> bytes_;
-  std::size_t nbytes_ = 0;
-};
 
 // Immutable once all codecs are added; any thread.
 class CodecChain {
