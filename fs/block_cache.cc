@@ -43,6 +43,12 @@ class Decoding : public DecodeContext {
   VerifiedRecords& verified_;
 };
 
+// Whether the same bytes will fail in the same way.
+bool is_lasting(ErrorKind kind) {
+  return kind == ErrorKind::kCorrupt || kind == ErrorKind::kTooLarge ||
+         kind == ErrorKind::kUnsupported;
+}
+
 // What a block costs besides its bytes: map node, list node, two control blocks.
 constexpr std::uint64_t kBlockOverheadNbytes = 256;
 
@@ -152,7 +158,8 @@ struct BlockCache::Impl {
     decoded.notify_all();
   }
 
-  // Damage is remembered, since the kernel asks again page by page; what may pass is tried again.
+  // What lasts is remembered, since the kernel asks again page by page; what may pass is tried
+  // again.
   void fail(const Key& key, const std::exception_ptr& why, bool for_good) {
     const MutexLock lock(mutex);
     const auto at = entries.find(key);
@@ -218,7 +225,7 @@ std::shared_ptr<const Block> BlockCache::decode(const ChunkSource& chunks, std::
     impl_->finish(key, block);
     return block;
   } catch (const Error& error) {
-    impl_->fail(key, std::current_exception(), error.kind() == ErrorKind::kCorrupt);
+    impl_->fail(key, std::current_exception(), is_lasting(error.kind()));
     throw;
   } catch (...) {
     impl_->fail(key, std::current_exception(), false);

@@ -135,6 +135,14 @@ void ReadAhead::stop_at(std::uint64_t end, const Task& task) {
   }
 }
 
+// What a reader has left behind may be held no longer.
+bool ReadAhead::has_read(std::uint64_t number, std::uint64_t end) {
+  const MutexLock lock(mutex_);
+  return std::any_of(readers_.begin(), readers_.end(), [&](const Reader& reader) {
+    return reader.number == number && reader.end >= end;
+  });
+}
+
 std::uint64_t ReadAhead::decode(const Task& task) {
   // Rows that cross several chunks name each of them again and again.
   struct Known {
@@ -157,7 +165,8 @@ std::uint64_t ReadAhead::decode(const Task& task) {
         continue;
       }
       Known& last = known[piece.chunk % known.size()];
-      if (last.chunks == piece.chunks && last.chunk == piece.chunk) {
+      if ((last.chunks == piece.chunks && last.chunk == piece.chunk) ||
+          has_read(task.reader, range.begin)) {
         continue;
       }
       const std::uint64_t nbytes = piece.chunks->chunk_nbytes(piece.chunk);

@@ -61,6 +61,8 @@ class ReadAhead {
   void run();
   // Returns the end of what is decoded now: that of the task, or where the share was used up.
   std::uint64_t decode(const Task& task);
+  // Whether the reader `number` has come to `end`.
+  bool has_read(std::uint64_t number, std::uint64_t end);
   // What begins at `end` is left to the reader.
   void stop_at(std::uint64_t end, const Task& task);
 

@@ -7,12 +7,15 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
-#include <iterator>
-#include <list>
-#include <mutex>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/folder.h"
@@ -53,40 +56,33 @@ void require_older(const RegularFile& file, std::int64_t moment_ns, const std::s
 
 using FilePtr = std::shared_ptr<const RegularFile>;
 
-// Files that were read from last, open: chunks are read in parts, one after the other. Any thread.
+// Files that were read from last, open: chunks are read in parts, one after the other. Any thread,
+// without a lock: each path has one place, which is the last one's that was put there.
 class OpenFiles {
  public:
   // Null: it is not among them.
   FilePtr find(const std::string& path) const {
-    const std::lock_guard lock(mutex_);
-    for (auto at = files_.begin(); at != files_.end(); ++at) {
-      if (at->path == path) {
-        files_.splice(files_.begin(), files_, at);
-        return at->file;
-      }
-    }
-    return nullptr;
+    const std::shared_ptr<const Entry> entry = place_of(path).load();
+    return entry != nullptr && entry->path == path ? entry->file : nullptr;
   }
 
-  void add(const std::string& path, const FilePtr& file) const {
-    std::list<Entry> dropped;  // closed when nobody waits for the mutex
-    const std::lock_guard lock(mutex_);
-    files_.push_front({path, file});
-    if (files_.size() > kMost) {
-      dropped.splice(dropped.begin(), files_, std::prev(files_.end()));
-    }
+  void add(const std::string& path, FilePtr file) const {
+    place_of(path).store(std::make_shared<const Entry>(Entry{path, std::move(file)}));
   }
 
  private:
-  // A reader or two for each of a machine's cores; few descriptors.
-  static constexpr std::size_t kMost = 32;
-
   struct Entry {
     std::string path;
     FilePtr file;
   };
-  mutable std::mutex mutex_;
-  mutable std::list<Entry> files_;  // the last used first
+  using Place = std::atomic<std::shared_ptr<const Entry>>;
+
+  Place& place_of(const std::string& path) const {
+    return places_[std::hash<std::string>()(path) % places_.size()];
+  }
+
+  // A reader or two for each of a machine's cores; few descriptors.
+  mutable std::array<Place, 32> places_;
 };
 
 class FileValue : public StoredValue {

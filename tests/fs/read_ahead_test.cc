@@ -46,6 +46,7 @@ class ChunkedBytes : public Array, public ChunkSource {
   std::uint64_t chunk_nbytes(std::uint64_t /*chunk*/) const override { return chunk_nbytes_; }
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& /*context*/) const override {
+    const std::lock_guard go_on(gate_);
     std::fill(out.begin(), out.end(), static_cast<std::byte>(chunk));
     {
       const std::lock_guard lock(mutex_);
@@ -58,6 +59,8 @@ class ChunkedBytes : public Array, public ChunkSource {
     }
   }
 
+  // Nothing is decoded while the caller holds this.
+  std::unique_lock<std::mutex> hold() const { return std::unique_lock(gate_); }
   // Whether it comes to be decoded at all.
   bool wait_for(std::uint64_t chunk) const {
     std::unique_lock lock(mutex_);
@@ -78,6 +81,7 @@ class ChunkedBytes : public Array, public ChunkSource {
   std::uint64_t chunk_nbytes_;
   std::uint64_t stripe_;
   std::set<std::uint64_t> failing_;
+  mutable std::mutex gate_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   mutable std::set<std::uint64_t> decoded_;
@@ -166,8 +170,9 @@ TEST_F(ReadAheadTest, LeavesRandomWindowsAlone) {
 
 TEST_F(ReadAheadTest, LetsGoOfWhatReadersInOrderHaveTaken) {
   // 40 chunks of a MiB, of which 8 are held once they were taken; each lies in two requests more
-  // than it has half MiBs, as a header stands before.
+  // than it has half MiBs, as a header stands before. Nothing is decoded ahead.
   const File& file = make_file(40, 1 << 20);
+  ReadAhead idle(cache_, 0);
   const auto read = [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t at = begin; at < end; at += 512 << 10) {
       Gathered gathered;
@@ -178,7 +183,7 @@ TEST_F(ReadAheadTest, LetsGoOfWhatReadersInOrderHaveTaken) {
             file.npy.plan_read(wanted.begin, wanted.nbytes(), plan);
           },
           gathered);
-      ahead_.note_read(file.npy, range, gathered.chunk_uses());
+      idle.note_read(file.npy, range, gathered.chunk_uses());
     }
   };
   const auto is_held = [&](std::uint64_t chunk) {
@@ -196,6 +201,20 @@ TEST_F(ReadAheadTest, LetsGoOfWhatReadersInOrderHaveTaken) {
   EXPECT_TRUE(is_held(38));
   EXPECT_FALSE(is_held(10));
   EXPECT_FALSE(is_held(20));
+}
+
+TEST_F(ReadAheadTest, LeavesWhatAReaderHasReadItselfByNow) {
+  const File& first = make_file(100);
+  const File& second = make_file(100);
+  {
+    // The thread is kept waiting in the one file; what is to be done in the other waits.
+    const auto held = first.bytes->hold();
+    read_in_order(first, 0, 1 << 20);
+    read_in_order(second, 0, 1 << 20);
+    read_in_order(second, 1 << 20, 60 * kChunk);
+  }
+  EXPECT_TRUE(second.bytes->wait_for(99));
+  EXPECT_FALSE(second.bytes->decoded().contains(20));
 }
 
 TEST_F(ReadAheadTest, TakesAShortLastStep) {
