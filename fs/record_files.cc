@@ -187,35 +187,53 @@ std::string RecordFiles::stem(std::uint64_t record) const {
   const auto begin = order().begin() + static_cast<std::ptrdiff_t>(equal.first);
   const auto end = order().begin() + static_cast<std::ptrdiff_t>(equal.last);
   const auto at = std::lower_bound(begin, end, record);
-  auto n = static_cast<std::uint64_t>(at - begin) + 1;
-  for (const std::uint64_t taken : taken_numbers(key)) {
-    n += taken <= n ? 1 : 0;
-  }
-  return fmt::format("{}~{}", key, n);
+  const auto n = static_cast<std::uint64_t>(at - begin) + 1;
+  // The i-th number that is taken is passed over by those that would get it or a later one.
+  const std::span<const Taken> taken = taken_numbers(equal);
+  const auto passed = std::partition_point(taken.begin(), taken.end(), [&](const Taken& number) {
+    return number.n - static_cast<std::uint64_t>(&number - taken.data()) <= n;
+  });
+  return fmt::format("{}~{}", key, n + static_cast<std::uint64_t>(passed - taken.begin()));
 }
 
-// Every n from 2 on for which "<key>~n" is a key itself, ascending: no other record of `key` is
+// Every n from 2 on for which "<key>~n" is a key itself, ascending: no other record of the key is
 // called that.
-std::vector<std::uint64_t> RecordFiles::taken_numbers(const std::string& key) const {
-  std::vector<std::uint64_t> taken;
+std::span<const RecordFiles::Taken> RecordFiles::taken_numbers(const Equal& equal) const {
   if (table_->key_kind() != KeyKind::kText) {
-    return taken;
+    return {};
   }
-  const std::string prefix = key + "~";
-  for (std::uint64_t at = equal_range(prefix).first; at < order().size(); ++at) {
-    const std::string other = key_text(order()[at]);
-    if (!other.starts_with(prefix)) {
-      break;
+  std::call_once(taken_found_, [this] { find_taken(); });
+  const auto [first, last] =
+      std::equal_range(taken_.begin(), taken_.end(), Taken{equal.first, 0},
+                       [](const Taken& a, const Taken& b) { return a.first < b.first; });
+  return {first, last};
+}
+
+// Of all keys at once, each looked at once: a list may have as many keys that begin with "<key>~"
+// as it has records of <key>.
+void RecordFiles::find_taken() const {
+  for (std::uint64_t record = 0; record < table_->size(); ++record) {
+    // Neither the tilde nor digits are ever escaped.
+    const std::string_view own = table_->text_key(record);
+    const std::size_t tilde = own.rfind('~');
+    if (tilde == std::string_view::npos) {
+      continue;
     }
-    const std::string_view digits = std::string_view(other).substr(prefix.size());
+    const std::string_view digits = own.substr(tilde + 1);
     const auto number = parse_number(digits);
-    if (number && *number >= 2 && std::to_string(*number) == digits) {
-      taken.push_back(*number);
+    if (!number || *number < 2 || digits.front() == '0') {
+      continue;
+    }
+    std::string key = key_text(record);
+    key.resize(key.rfind('~'));
+    const Equal equal = equal_range(key);
+    // A key that is escaped as a whole is another one with something behind it.
+    if (equal.last - equal.first > 1 && key_text(order()[equal.first]) == key) {
+      taken_.push_back({equal.first, *number});
     }
   }
-  std::sort(taken.begin(), taken.end());
-  taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
-  return taken;
+  std::sort(taken_.begin(), taken_.end());
+  taken_.erase(std::unique(taken_.begin(), taken_.end()), taken_.end());
 }
 
 std::optional<std::uint64_t> RecordFiles::find(std::string_view name) const {
@@ -257,20 +275,35 @@ std::vector<std::uint64_t> RecordFiles::find_stem(std::string_view stem) const {
     }
   }
   if (table_->key_kind() == KeyKind::kText && stem.size() >= kShortenedStemNbytes) {
-    records.insert(records.end(), long_keys().begin(), long_keys().end());
+    find_shortened(stem, records);
   }
   return records;
 }
 
-const std::vector<std::uint64_t>& RecordFiles::long_keys() const {
-  std::call_once(long_keys_found_, [this] {
+// By the hash that ends a shortened name.
+void RecordFiles::find_shortened(std::string_view stem, std::vector<std::uint64_t>& records) const {
+  constexpr std::size_t kHashNbytes = 16;
+  const auto hash_of = [](std::string_view shortened) {
+    const std::string_view digits = shortened.substr(shortened.size() - kHashNbytes);
+    std::uint64_t hash = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), hash, 16);
+    return hash;
+  };
+  std::call_once(long_keys_found_, [&] {
     for (std::uint64_t record = 0; record < table_->size(); ++record) {
       if (key_text(record).size() >= kShortenedStemNbytes) {
-        long_keys_.push_back(record);
+        constexpr std::size_t kAnyway = 255;  // bytes behind it, which leave no room
+        long_keys_.emplace_back(hash_of(shorten_name(this->stem(record), kAnyway)), record);
       }
     }
+    std::sort(long_keys_.begin(), long_keys_.end());
   });
-  return long_keys_;
+  const std::uint64_t hash = hash_of(stem);
+  for (auto at = std::lower_bound(long_keys_.begin(), long_keys_.end(),
+                                  std::pair<std::uint64_t, std::uint64_t>{hash, 0});
+       at != long_keys_.end() && at->first == hash; ++at) {
+    records.push_back(at->second);
+  }
 }
 
 // The record of `key` that is called "<key>~n", or "<key>" for n = 1, if there is one.
@@ -286,9 +319,10 @@ void RecordFiles::find_numbered(const std::string& key, std::uint64_t n,
   const Equal equal = equal_range(key);
   std::uint64_t ordinal = n;
   if (n > 1) {
-    for (const std::uint64_t taken : taken_numbers(key)) {
-      ordinal -= taken < n ? 1 : 0;
-    }
+    const std::span<const Taken> taken = taken_numbers(equal);
+    const auto before = std::partition_point(taken.begin(), taken.end(),
+                                             [&](const Taken& number) { return number.n < n; });
+    ordinal -= static_cast<std::uint64_t>(before - taken.begin());
   }
   if (ordinal <= equal.last - equal.first) {
     records.push_back(order()[equal.first + ordinal - 1]);

@@ -5,12 +5,15 @@
 
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "formats/bytes/plan.h"
@@ -54,9 +57,15 @@ class RecordFiles {
   };
   Equal equal_range(std::string_view key) const;
   std::string stem(std::uint64_t record) const;
-  std::vector<std::uint64_t> taken_numbers(const std::string& key) const;
+  struct Taken {
+    std::uint64_t first;  // in order(), of the records of a key
+    std::uint64_t n;      // "<key>~n" is a key, too
+    auto operator<=>(const Taken&) const = default;
+  };
+  std::span<const Taken> taken_numbers(const Equal& equal) const;
+  void find_taken() const;
   std::vector<std::uint64_t> find_stem(std::string_view stem) const;
-  const std::vector<std::uint64_t>& long_keys() const;
+  void find_shortened(std::string_view stem, std::vector<std::uint64_t>& records) const;
   void find_numbered(const std::string& key, std::uint64_t n,
                      std::vector<std::uint64_t>& records) const;
 
@@ -67,9 +76,12 @@ class RecordFiles {
   // Records by key as names have it, made at the first question that needs it: 8 bytes a record.
   mutable std::once_flag order_made_;
   mutable std::vector<std::uint64_t> order_;
-  // Records whose name may have been shortened; nearly always none.
+  // Sorted; of keys that several records have. Nearly always none.
+  mutable std::once_flag taken_found_;
+  mutable std::vector<Taken> taken_;
+  // Records whose name may have been shortened, by the hash in that name; nearly always none.
   mutable std::once_flag long_keys_found_;
-  mutable std::vector<std::uint64_t> long_keys_;
+  mutable std::vector<std::pair<std::uint64_t, std::uint64_t>> long_keys_;
 };
 
 }  // namespace npyfs

@@ -12,14 +12,12 @@ cd "$(dirname "$0")/.."
 target=${1:?usage: scripts/fuzz.sh TARGET [SECONDS]}
 seconds=${2:-120}
 
-# Folders of tests/data, one or several.
-declare -A seeds=([tar_index]=tar [unpack]=tar/comp [pickle]=payloads/pickles [wav]=payloads/wav [image]=payloads/images
-  [codecs]=zarr/v2_codecs.zarr [zarr_metadata]=zarr [zarr_shard]=zarr/v3_sharded.zarr
-  [zip]="zarr npy_dir/das_export" [annotations]=npy_dir/das_export
-  [hdf5_description]=hdf5 [hdf5_index]=hdf5
-  [kaldi_script]=kaldi/tables [kaldi_range]=kaldi/tables)
-# The files there that are inputs of the target, where not all are.
-declare -A names=([zip]='*.[zn][ip][pz]' [annotations]='*.csv')
+# The row of the target: its name, its files' names, their folders.
+read -r -a row < <(grep "^$target " tests/fuzz/corpora) || {
+  echo "$target is not in tests/fuzz/corpora" >&2
+  exit 2
+}
+read -r -a expected < <(grep '^- ' tests/fuzz/corpora)
 
 # RapidJSON adds to a null pointer.
 flags=(-std=c++20 -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
@@ -47,10 +45,12 @@ clang++ -fsanitize=fuzzer,address,undefined "${objects[@]}" \
   -lsz -lzstd -o "build-fuzz/$target"
 
 # Seeds without what is expected of them.
-for folder in ${seeds[$target]:-$target}; do
-  find "tests/data/$folder" -type f -name "${names[$target]:-*}" ! -path '*/expected/*' ! -path '*.truth/*' \
-    ! -name '*.npy' ! -name cases.json ! -name '*.nodes.json' ! -name '*.attrs.json' ! -name ABOUT.md -print0
-done |
+pruned=(-name "${expected[1]}")
+for name in "${expected[@]:2}"; do
+  pruned+=(-o -name "$name")
+done
+folders=("${row[@]:2}")
+find "${folders[@]/#/tests/data/}" \( "${pruned[@]}" \) -prune -o -type f -name "${row[1]}" -print0 |
   while IFS= read -r -d '' file; do
     cp "$file" "build-fuzz/corpus/$target/$(sha1sum <"$file" | cut -c1-16)"
   done

@@ -37,7 +37,7 @@ void parse_map(std::string_view text, TarExtensions& extensions, const TarFault&
       *number = need_decimal("GNU.sparse.map", text.substr(0, comma), fault);
       text.remove_prefix(std::min(comma + 1, text.size()));
     }
-    extensions.pieces.push_back(piece);
+    add_piece(extensions.pieces, piece, fault);
   }
 }
 
@@ -56,7 +56,7 @@ void take_sparse(std::string_view key, std::string_view value, TarExtensions& ex
   } else if (word == "size" || word == "realsize") {
     extensions.real_size = need_decimal(key, value, fault);
   } else if (word == "offset") {
-    extensions.pieces.push_back({need_decimal(key, value, fault), 0});
+    add_piece(extensions.pieces, {need_decimal(key, value, fault), 0}, fault);
   } else if (word == "numbytes") {
     if (extensions.pieces.empty()) {
       throw fault("the first piece of a sparse map has a size and no offset, expected both");
@@ -131,6 +131,16 @@ std::optional<std::uint64_t> parse_decimal(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
   return whole ? std::optional(number) : std::nullopt;
+}
+
+void add_piece(std::vector<SparsePiece>& pieces, const SparsePiece& piece, const TarFault& fault) {
+  if (pieces.size() >= kMostClaimedPieces) {
+    throw fault(
+        fmt::format("the map of a sparse member has more than {} pieces, expected fewer; "
+                    "store it whole",
+                    kMostClaimedPieces));
+  }
+  pieces.push_back(piece);
 }
 
 void check_sparse(std::vector<SparsePiece>& pieces, std::uint64_t real_size, std::uint64_t stored,

@@ -50,6 +50,12 @@ std::optional<std::uint64_t> parse_decimal(std::string_view text);
 
 // A read goes through all of them.
 constexpr std::size_t kMostSparsePieces = 65'536;
+// As they are claimed, before those that touch become one.
+constexpr std::size_t kMostClaimedPieces = 16 * kMostSparsePieces;
+
+// Appends to a map that is being read, of however many headers. Throws fault(...) where it has
+// kMostClaimedPieces already.
+void add_piece(std::vector<SparsePiece>& pieces, const SparsePiece& piece, const TarFault& fault);
 
 // Throws fault(...) unless the pieces rise, lie within `real_size`, add up to at most `stored`
 // bytes, are few and the member is not absurdly larger than what is stored of it. Pieces that touch

@@ -19,8 +19,6 @@ constexpr std::uint64_t kMostPaxNbytes = std::uint64_t{8} << 20;
 // So far behind an archive's end another one is looked for.
 constexpr std::uint64_t kMostEndNbytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kEndWindowNbytes = std::uint64_t{64} << 10;
-// Before those that touch are made one.
-constexpr std::uint64_t kMostClaimedPieces = 16 * kMostSparsePieces;
 constexpr std::size_t kMostDigits = 24;  // of a line in a sparse map
 
 using Block = std::array<std::byte, kTarBlock>;
@@ -259,8 +257,8 @@ void TarWalk::read_gnu_sparse(const TarHeader& header, TarMember& member) {
       if (!offset || !nbytes || *offset < 0 || *nbytes < 0) {
         throw place("a piece of a sparse member is no offset and size, expected two numbers");
       }
-      member.pieces.push_back(
-          {static_cast<std::uint64_t>(*offset), static_cast<std::uint64_t>(*nbytes)});
+      add_piece(member.pieces,
+                {static_cast<std::uint64_t>(*offset), static_cast<std::uint64_t>(*nbytes)}, place);
     }
   };
   const auto real = header.number(483, 12);
@@ -273,12 +271,6 @@ void TarWalk::read_gnu_sparse(const TarHeader& header, TarMember& member) {
   while (more) {
     if (!lies_within(member.offset, kTarBlock, source_.nbytes())) {
       throw place("the map of a sparse member runs past the end of the file");
-    }
-    if (member.pieces.size() > kMostClaimedPieces) {
-      throw place(
-          fmt::format("the map of a sparse member has more than {} pieces, expected fewer; "
-                      "store it whole",
-                      kMostClaimedPieces));
     }
     Block block;
     std::memcpy(block.data(), window_.at(member.offset, kTarBlock).data(), kTarBlock);

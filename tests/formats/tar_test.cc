@@ -351,6 +351,30 @@ TEST(TarDamage, SparseMapsMustFitTheirMember) {
               HasSubstr("of which 8 are stored"));
 }
 
+// Headers may follow each other without end, each with a part of the map.
+TEST(TarExtensions, PiecesAreCountedWhileTheyAreRead) {
+  const TarFault fault = [](const std::string& text) { return Error(ErrorKind::kCorrupt, text); };
+  std::string records;
+  for (int i = 0; i < 1000; ++i) {
+    records += "23 GNU.sparse.offset=1\n25 GNU.sparse.numbytes=0\n";
+  }
+  TarExtensions extensions;
+  for (std::size_t i = 0; i < kMostClaimedPieces / 1000; ++i) {
+    parse_pax(records, extensions, fault);
+  }
+  ASSERT_GT(extensions.pieces.size(), kMostClaimedPieces - 1000);
+  const auto too_many = ::testing::ThrowsMessage<Error>(HasSubstr("more than 1048576 pieces"));
+  EXPECT_THAT([&] { parse_pax(records, extensions, fault); }, too_many);
+  EXPECT_EQ(extensions.pieces.size(), kMostClaimedPieces);
+
+  std::string map = "GNU.sparse.map=";
+  for (std::size_t i = 0; i <= kMostClaimedPieces; ++i) {
+    map += "0,0,";
+  }
+  map = std::to_string(map.size() + 9) + " " + map + "\n";
+  EXPECT_THAT([&] { parse_pax(map, extensions, fault); }, too_many);
+}
+
 TEST(TarExtensions, PiecesThatTouchAreOne) {
   const TarFault fault = [](const std::string& text) { return Error(ErrorKind::kCorrupt, text); };
   std::vector<SparsePiece> pieces = {{0, 0}, {10, 4}, {14, 0}, {14, 6}, {30, 0}, {30, 5}, {40, 0}};

@@ -6,9 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "formats/arrays/names.h"
 #include "tests/support/fake_table.h"
@@ -258,6 +260,40 @@ TEST(RecordFiles, ServeManyRecordsOfOneKey) {
     ASSERT_EQ(texts.find("same~" + number + ".bin"), file);
     ASSERT_EQ(numbers.name(file), "5~" + number + ".bin");
     ASSERT_EQ(numbers.find("5~" + number + ".bin"), file);
+  }
+}
+
+// Counts how often it is asked for a key.
+class CountingTable : public testing::FakeTable {
+ public:
+  using FakeTable::FakeTable;
+  std::string_view text_key(std::uint64_t record) const override {
+    ++asked;
+    return FakeTable::text_key(record);
+  }
+  mutable std::uint64_t asked = 0;  // one thread
+};
+
+// Of keys that a hostile list may have: the work is that of sorting them, not that of comparing
+// each with each.
+TEST(RecordFiles, AskForAFewKeysForEachName) {
+  constexpr std::uint64_t kCount = 3000;
+  const std::string start(220, 's');
+  const std::vector<std::pair<std::string, std::function<std::string(std::string)>>> others{
+      {"a", [](const std::string& n) { return "a~" + n; }},
+      {"a", [](const std::string& n) { return "a~x" + n; }},
+      {"a", [](const std::string& n) { return "a~2~" + n; }},
+      {start, [&](const std::string& n) { return start + n + std::string(40, 'e'); }},
+      {start + std::string(40, 'e'), [&](const std::string& n) { return start + "~" + n; }}};
+  for (const auto& [key, other] : others) {
+    SCOPED_TRACE(other("7"));
+    Strings keys(kCount, key);
+    for (std::uint64_t i = 0; i < kCount; ++i) {
+      keys.push_back(other(std::to_string(i)));
+    }
+    const auto table = std::make_shared<const CountingTable>(with_text_keys(keys));
+    names_of(RecordFiles(table));
+    EXPECT_LT(table->asked, 2 * kCount * 300);
   }
 }
 

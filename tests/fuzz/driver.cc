@@ -3,6 +3,7 @@
 // Runs a fuzz target over its corpus and over seeded mutations of it: what a build without
 // libFuzzer can do. The target's file is linked with this one.
 
+#include <fnmatch.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +11,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,12 +23,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The words of the row of the table `corpora` that begins with `first`.
+std::vector<std::string> row_of(const std::string& first) {
+  std::ifstream table(std::string(NPYFS_TEST_DATA) + "/../fuzz/corpora");
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream text(line);
+    const std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
+    if (!words.empty() && words.front() == first) {
+      return words;
+    }
+  }
+  return {};
+}
+
+bool is_called(const fs::path& path, const std::string& pattern) {
+  return fnmatch(pattern.c_str(), path.filename().c_str(), 0) == 0;
+}
+
 std::vector<std::string> read_corpus() {
   std::vector<std::string> corpus;
-  for (const std::string folder : {NPYFS_FUZZ_CORPUS}) {
-    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.is_regular_file() && entry.path().extension() != ".npy") {
-        std::ifstream file(entry.path(), std::ios::binary);
+  const auto row = row_of(NPYFS_FUZZ_TARGET);
+  const auto expected = row_of("-");
+  for (std::size_t i = 2; i < row.size(); ++i) {
+    fs::recursive_directory_iterator at(fs::path(NPYFS_TEST_DATA) / row[i]);
+    for (; at != fs::recursive_directory_iterator(); ++at) {
+      const fs::path& path = at->path();
+      if (std::any_of(expected.begin(), expected.end(),
+                      [&](const std::string& name) { return is_called(path, name); })) {
+        at.disable_recursion_pending();
+      } else if (at->is_regular_file() && is_called(path, row[1])) {
+        std::ifstream file(path, std::ios::binary);
         corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
       }
     }

@@ -26,9 +26,14 @@ class TapResult(unittest.TestResult):
             print(line, file=sys.stderr)
         sys.stdout.flush()
 
-
     def addSuccess(self, test):
         self.say(True, test)
+
+    def addExpectedFailure(self, test, error):
+        self.say(True, test)
+
+    def addUnexpectedSuccess(self, test):
+        self.say(False, test, details=f"{test.id()}: succeeds, expected a failure")
 
     def addSkip(self, test, reason):
         self.say(True, test, f" # SKIP {reason}")
