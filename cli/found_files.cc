@@ -10,12 +10,11 @@
 #include <cerrno>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "cli/expand.h"
+#include "formats/bytes/confinement.h"
 #include "formats/bytes/error.h"
-#include "formats/confinement.h"
 #include "formats/registry.h"
 
 namespace npyfs {
@@ -129,7 +128,7 @@ class Finder {
   // What the user named: it must be something. What a glob found in `folder` the user did not name.
   void add_named(const std::string& path, const std::string& split_of_folder,
                  const std::string& folder) {
-    const Confinement confinement(folder, folder.empty() ? unconfined_ : context_);
+    const Confinement confinement = folder.empty() ? Confinement() : context_.confined_to(folder);
     switch (kind_of(path)) {
       case PathKind::kFile: {
         Location location{path, false, open_file(path, confinement)};
@@ -147,7 +146,7 @@ class Finder {
       }
       case PathKind::kDirectory:
         confinement.require_within(std::filesystem::canonical(path), path);
-        confinement_.emplace(path, context_);
+        confinement_ = context_.confined_to(path);
         add_directory(path, split_of_folder, split_of_folder.empty());
         return;
       case PathKind::kOther:
@@ -243,9 +242,9 @@ class Finder {
     try {
       const PathKind kind = kind_of(location.path);
       if (kind == PathKind::kFile) {
-        location.source = open_file(location.path, *confinement_);
+        location.source = open_file(location.path, confinement_);
       } else if (kind == PathKind::kDirectory) {
-        confinement_->require_within(std::filesystem::canonical(location.path), location.path);
+        confinement_.require_within(std::filesystem::canonical(location.path), location.path);
       }
       return kind;
     } catch (const Error& error) {
@@ -269,9 +268,8 @@ class Finder {
 
   const SourceSpec& spec_;
   const OpenContext& context_;
-  const OpenContext unconfined_;  // what the user named is the user's choice
   // Of the directory in hand: links in it may lead out of it.
-  std::optional<Confinement> confinement_;
+  Confinement confinement_;
   std::vector<FoundFile> found_;
 };
 

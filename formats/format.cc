@@ -2,6 +2,8 @@
 
 #include "formats/format.h"
 
+#include <filesystem>
+
 namespace npyfs {
 
 void Column::decode(std::uint64_t /*record*/, std::span<std::byte> /*out*/,
@@ -12,6 +14,24 @@ void Column::decode(std::uint64_t /*record*/, std::span<std::byte> /*out*/,
 std::string OpenContext::decode_kind(const std::string& name) const {
   const auto found = decode.find(name);
   return found != decode.end() ? found->second : std::string();
+}
+
+Confinement OpenContext::confined_to(const std::string& folder) const {
+  if (!confine) {
+    return Confinement();
+  }
+  return base_dir.empty() ? Confinement({folder}) : Confinement({folder, base_dir});
+}
+
+SourcePtr OpenContext::open_beside(const std::string& path) const {
+  try {
+    return confined_to(std::filesystem::absolute(path).parent_path().string()).open(path, path);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNotFound) {
+      throw;
+    }
+    return nullptr;
+  }
 }
 
 void settle_bids(std::vector<Field>& fields) {

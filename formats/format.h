@@ -19,6 +19,7 @@
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/chunk_source.h"
+#include "formats/bytes/confinement.h"
 #include "formats/bytes/dtype.h"
 #include "formats/bytes/error.h"
 #include "formats/bytes/plan.h"
@@ -216,12 +217,18 @@ struct OpenContext {
   std::optional<std::vector<std::string>> class_names;
   // The split that the source was given to; empty: none was named.
   std::string split;
-  // How many descriptors the files that data files name have kept; one number for the process, as
-  // copies share it.
+  // How many descriptors are kept by files that nobody named; one number for the process, as copies
+  // share it.
   std::shared_ptr<std::size_t> kept_descriptors = std::make_shared<std::size_t>(0);
 
   // The kind given for `name`, or an empty string.
   std::string decode_kind(const std::string& name) const;
+  // Where what lies in `folder`, or what a data file in it names, may lead: below it or --base-dir
+  // where `confine` says so.
+  Confinement confined_to(const std::string& folder) const;
+  // What belongs to a data file and lies at `path` beside it; null where there is none. Throws as
+  // Confinement::open.
+  SourcePtr open_beside(const std::string& path) const;
 };
 
 // What a LOCATION turned out to be.

@@ -25,10 +25,7 @@ bool exists(const std::string& path) {
 }  // namespace
 
 NamedFiles::NamedFiles(std::string folder, const OpenContext& context)
-    : folder_(std::move(folder)),
-      context_(context),
-      confinement_(folder_, context),
-      most_descriptors_(descriptor_budget()) {
+    : folder_(std::move(folder)), context_(context), confinement_(context.confined_to(folder_)) {
   working_directory_ =
       fs::absolute(context.base_dir.empty() ? fs::path(".") : fs::path(context.base_dir)).string();
 }
@@ -52,11 +49,9 @@ const SourcePtr& NamedFiles::source(std::uint32_t file) {
   File& named = files_[file];
   if (named.source == nullptr) {
     const std::string path(named.path);
-    const bool keep = *context_.kept_descriptors < most_descriptors_;
     try {
-      named.source = confinement_.open(
-          resolve(path), path,
-          keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand);
+      named.source =
+          open_one_of_many(confinement_, resolve(path), path, *context_.kept_descriptors);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kNotFound || path.starts_with('/')) {
         throw;
@@ -69,7 +64,6 @@ const SourcePtr& NamedFiles::source(std::uint32_t file) {
                       context_.base_dir.empty() ? "not given" : printable(context_.base_dir)),
           error.to_errno());
     }
-    *context_.kept_descriptors += keep ? 1 : 0;
   }
   return named.source;
 }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/confinement.h"
+#include "formats/bytes/confinement.h"
 #include "formats/format.h"
 
 namespace npyfs {
@@ -44,7 +44,6 @@ class NamedFiles {
   Confinement confinement_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
   std::vector<File> files_;
-  std::size_t most_descriptors_;
 };
 
 }  // namespace npyfs

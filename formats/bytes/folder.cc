@@ -31,17 +31,34 @@ Folder::Entry::Kind kind_of(const std::string& path) {
                                   : Folder::Entry::Kind::kOther;
 }
 
+std::string real_path_of(int fd) {
+  return fs::read_symlink(fmt::format("/proc/self/fd/{}", fd)).string();
+}
+
+std::size_t descriptor_budget() {
+  rlimit limit{};
+  constexpr std::size_t kMost = 100'000;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return 100;
+  }
+  return std::min<std::size_t>(limit.rlim_cur / 2, kMost);
+}
+
 }  // namespace
 
-Folder::Folder(std::string path, bool confine)
-    : path_(std::move(path)), descriptors_left_(descriptor_budget()) {
+Folder::Folder(std::string path, Confinement confinement,
+               std::shared_ptr<std::size_t> kept_descriptors)
+    : path_(std::move(path)),
+      confinement_(std::move(confinement)),
+      kept_descriptors_(std::move(kept_descriptors)) {
   while (path_.size() > 1 && path_.ends_with('/')) {
     path_.pop_back();
   }
-  if (confine) {
-    allowed_ = fs::canonical(path_).string();
-  }
 }
+
+Folder::Folder(std::string path, bool confine)
+    : Folder(path, confine ? Confinement({path}) : Confinement(),
+             std::make_shared<std::size_t>(0)) {}
 
 std::string Folder::path_of(const std::string& below) const {
   return below.empty() ? path_ : path_ + "/" + below;
@@ -49,11 +66,12 @@ std::string Folder::path_of(const std::string& below) const {
 
 std::vector<Folder::Entry> Folder::list(const std::string& below) const {
   const std::string path = path_of(below);
-  require_allowed(below);
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
   if (!directory) {
     throw system_error(path, "list", errno);
   }
+  // As in Confinement::open: once it is open.
+  confinement_.require_within(real_path_of(::dirfd(directory.get())), path);
   std::vector<Entry> entries;
   errno = 0;
   while (const dirent* entry = ::readdir(directory.get())) {
@@ -91,37 +109,26 @@ bool Folder::goes_round(const std::string& below) const {
   return false;
 }
 
-SourcePtr Folder::open(const std::string& below) {
-  require_allowed(below);
+SourcePtr Folder::open(const std::string& below) const {
   const std::string path = path_of(below);
-  const bool keep = descriptors_left_ > 0;
-  SourcePtr source = FileSource::open(
-      path, path, keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand);
-  descriptors_left_ -= keep ? 1 : 0;
-  return source;
+  return open_one_of_many(confinement_, path, path, *kept_descriptors_);
 }
 
 void Folder::require_allowed(const std::string& below) const {
-  if (allowed_.empty()) {
-    return;
-  }
   std::error_code error;
   const std::string real = fs::canonical(path_of(below), error).string();
-  if (!error && !(real + "/").starts_with(allowed_ + "/")) {
-    throw file_error(ErrorKind::kUnsupported, path_of(below),
-                     fmt::format("the file lies outside of {}, expected it within as others may "
-                                 "read this mount (allow_other); --allow-outside allows any",
-                                 printable(allowed_)));
+  if (!error) {
+    confinement_.require_within(real, path_of(below));
   }
 }
 
-std::size_t descriptor_budget() {
-  rlimit limit{};
-  constexpr std::size_t kMost = 100'000;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return 100;
-  }
-  return std::min<std::size_t>(limit.rlim_cur / 2, kMost);
+SourcePtr open_one_of_many(const Confinement& confinement, const std::string& path,
+                           const std::string& name, std::size_t& kept_descriptors) {
+  const bool keep = kept_descriptors < descriptor_budget();
+  SourcePtr source = confinement.open(
+      path, name, keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand);
+  kept_descriptors += keep ? 1 : 0;
+  return source;
 }
 
 }  // namespace npyfs

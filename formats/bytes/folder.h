@@ -4,19 +4,23 @@
 
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "formats/bytes/byte_source.h"
+#include "formats/bytes/confinement.h"
 
 namespace npyfs {
 
 // One thread.
 class Folder {
  public:
-  // `path` is a directory. With `confine` nothing outside of it is opened or listed, wherever links
-  // in it may lead.
+  // `path` is a directory. `confinement` is asked for what is opened and listed, wherever links in
+  // it may lead; `kept_descriptors` counts, for open_one_of_many.
+  Folder(std::string path, Confinement confinement, std::shared_ptr<std::size_t> kept_descriptors);
+  // One that counts for itself; with `confine` it is confined to itself.
   Folder(std::string path, bool confine);
 
   struct Entry {
@@ -36,20 +40,22 @@ class Folder {
   bool goes_round(const std::string& below) const;
 
   // Throws kUnsupported where `below` is a link, or lies behind one, that leads to where it must
-  // not.
+  // not. For who opens by other means than open(): what is not there yet is not found out.
   void require_allowed(const std::string& below) const;
 
-  // Opens the regular file `below`. Throws as FileSource::open and list. Of very many files only
-  // some keep a descriptor, the others are opened for each read.
-  SourcePtr open(const std::string& below);
+  // Opens the regular file `below`, by open_one_of_many. Throws as Confinement::open.
+  SourcePtr open(const std::string& below) const;
 
  private:
   std::string path_;
-  std::string allowed_;  // the folder's real path; empty: not confined
-  std::size_t descriptors_left_;
+  Confinement confinement_;
+  std::shared_ptr<std::size_t> kept_descriptors_;
 };
 
-// How many descriptors a data set of many files may keep: half of what the process may have.
-std::size_t descriptor_budget();
+// Opens one file of a data set that may have very many: half of the descriptors that the process
+// may have are kept, and counted in `kept_descriptors`; further files are opened for each read.
+// Throws as Confinement::open.
+SourcePtr open_one_of_many(const Confinement& confinement, const std::string& path,
+                           const std::string& name, std::size_t& kept_descriptors);
 
 }  // namespace npyfs

@@ -278,7 +278,7 @@ void warn_of(const Folder& folder, const std::vector<std::string>& names, const 
 }
 
 StorePtr open_folder(const std::string& path, OpenContext& context) {
-  Folder folder(path, context.confine);
+  const Folder folder(path, context.confined_to(path), context.kept_descriptors);
   const Listing listing = list_recordings(folder);
   if (listing.recordings.empty()) {
     const std::string found =
@@ -303,13 +303,8 @@ StorePtr open_folder(const std::string& path, OpenContext& context) {
 
 StorePtr open_file(const Location& location, OpenContext& context) {
   const std::string annotations = annotations_of(location.path);
-  SourcePtr annotations_file;
-  try {
-    annotations_file = FileSource::open(annotations, annotations);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kNotFound) {
-      throw;
-    }
+  SourcePtr annotations_file = context.open_beside(annotations);
+  if (annotations_file == nullptr) {
     throw file_error(ErrorKind::kNotFound, location.path,
                      fmt::format("the recording has no annotations beside it, expected {}",
                                  printable(annotations)));

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "formats/bytes/key_order.h"
-#include "formats/confinement.h"
+#include "formats/bytes/confinement.h"
 #include "formats/kaldi/ark.h"
 #include "formats/kaldi/scp.h"
 #include "formats/kaldi/segments.h"
@@ -84,7 +84,7 @@ class DataDirTable : public RecordTable {
 class DirFiles {
  public:
   DirFiles(const std::string& path, const OpenContext& context)
-      : path_(path), context_(context), confinement_(path, context) {}
+      : path_(path), context_(context), confinement_(context.confined_to(path)) {}
 
   // Null where there is none. Throws as Confinement::open.
   SourcePtr open(const char* name) const {

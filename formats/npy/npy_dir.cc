@@ -56,7 +56,7 @@ Counts count_files(const std::vector<Folder::Entry>& entries) {
 
 class DirectoryReader {
  public:
-  DirectoryReader(Folder& folder, OpenContext& context, Store& store)
+  DirectoryReader(const Folder& folder, OpenContext& context, Store& store)
       : folder_(folder), context_(context), store_(store) {}
 
   // Whether anything of the directory is to be shown.
@@ -164,7 +164,7 @@ class DirectoryReader {
     }
   }
 
-  Folder& folder_;
+  const Folder& folder_;
   OpenContext& context_;
   Store& store_;
   std::map<std::string, Dict> attributes_of_;  // of arrays, by path without .npy
@@ -199,7 +199,7 @@ bool is_npy_dir(const std::string& path, bool named) {
 }
 
 StorePtr open_npy_dir(const std::string& path, OpenContext& context) {
-  Folder folder(path, context.confine);
+  const Folder folder(path, context.confined_to(path), context.kept_descriptors);
   auto store = std::make_shared<Store>();
   DirectoryReader(folder, context, *store).read("", 0, store->root);
   return store;

@@ -179,19 +179,9 @@ class IndexedOpener {
 };
 
 // The index beside the file, or null.
-SourcePtr open_idx(const Location& location) {
+SourcePtr open_idx(const Location& location, const OpenContext& context) {
   const std::string path = idx_path(location.path);
-  if (path == location.path) {
-    return nullptr;
-  }
-  try {
-    return FileSource::open(path, path);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kNotFound) {
-      return nullptr;
-    }
-    throw;
-  }
+  return path == location.path ? nullptr : context.open_beside(path);
 }
 
 bool recognises_recordio(const Location& location) {
@@ -208,7 +198,7 @@ std::shared_ptr<const RecordTable> open_recordio(const Location& location, OpenC
   if (location.source == nullptr) {
     throw file_error(ErrorKind::kUnsupported, location.path, "not a file");
   }
-  const SourcePtr idx = open_idx(location);
+  const SourcePtr idx = open_idx(location, context);
   if (idx == nullptr) {
     return open_by_scan(location.source, context);
   }

@@ -2,11 +2,14 @@
 //
 // Annotations, labels and sample types of DAS.
 
+#include "formats/das/das.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <random>
 #include <string>
 
@@ -15,6 +18,8 @@
 #include "formats/das/csv.h"
 #include "formats/das/label_grid.h"
 #include "formats/das/sample_types.h"
+#include "tests/formats/records.h"
+#include "tests/support/fake_table.h"
 #include "tests/support/read_plan.h"
 
 namespace npyfs {
@@ -86,6 +91,23 @@ TEST(Annotations, EventsAndSegments) {
   EXPECT_TRUE(rows[2].is_event());
   EXPECT_FALSE(rows[3].is_event());
   EXPECT_TRUE(rows[4].is_event());
+}
+
+TEST(Annotations, ForOthersLieWhereTheRecordingDoes) {
+  const testing::TemporaryFolder outside;
+  testing::write_file(outside / "secret", "root:x:0:0\n");
+  const testing::TemporaryFolder folder;
+  testing::write_file(folder / "r.wav", "not looked at yet");
+  std::filesystem::create_symlink(outside / "secret", folder / "r_annotations.csv");
+  const auto refused = [&](bool confine) {
+    OpenContext context;
+    context.confine = confine;
+    return testing::refusal_of(
+        [&] { kDas.open_store(testing::locate_file(folder / "r.wav"), context); });
+  };
+  EXPECT_NE(refused(false).text.find("there is no column name"), std::string::npos);
+  EXPECT_EQ(refused(true).kind, ErrorKind::kUnsupported);
+  EXPECT_NE(refused(true).text.find("it lies outside of"), std::string::npos);
 }
 
 TEST(Annotations, FaultsNameTheLine) {

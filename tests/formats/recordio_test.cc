@@ -139,6 +139,21 @@ TEST(Recordio, AnEmptyFileHasNoRecords) {
   EXPECT_EQ(Made("").open().table->key_kind(), KeyKind::kNone);
 }
 
+TEST(Recordio, ForOthersTheIndexLiesWhereTheFileDoes) {
+  const TemporaryFolder outside;
+  write_file(outside / "secret", "7\t0\n");
+  const TemporaryFolder folder;
+  write_file(folder / "d.rec", part(0, "abcd"));
+  std::filesystem::create_symlink(outside / "secret", folder / "d.idx");
+  OpenContext context;
+  EXPECT_EQ(testing::refusal(kRecordio, folder / "d.rec", context), "");
+  context.confine = true;
+  EXPECT_TRUE(contains(testing::refusal(kRecordio, folder / "d.rec", context),
+                       "d.idx: it lies outside of "));
+  context.base_dir = "/";
+  EXPECT_EQ(testing::refusal(kRecordio, folder / "d.rec", context), "");
+}
+
 TEST(Recordio, EscapedMagicsComeBackWithoutACopy) {
   // Row 3 begins with the magic, row 7 holds it twice: their runs leave out one word at each. Row 5
   // ends with it, so that nothing follows the word to be left out.

@@ -8,24 +8,26 @@
 #include <string>
 #include <vector>
 
-#include "formats/format.h"
+#include "formats/bytes/byte_source.h"
 
 namespace npyfs {
 
-// Where context.confine says so, files must lie below `folder` or --base-dir, whatever links lead
-// to them. Immutable.
+// Which folders files must lie below, whatever links lead to them. Immutable.
 class Confinement {
  public:
-  Confinement(const std::string& folder, const OpenContext& context);
+  // Nothing is forbidden.
+  Confinement() = default;
+  // Below any of `folders`; of one that is not there nothing is allowed.
+  explicit Confinement(const std::vector<std::string>& folders);
 
   // Opens a file if it may be. Throws as FileSource::open, and kUnsupported.
   SourcePtr open(const std::string& path, const std::string& name,
                  FileSource::Descriptor descriptor = FileSource::Descriptor::kKept) const;
-  // For directories. Throws kUnsupported, naming `name`.
+  // Throws kUnsupported, naming `name`, unless `real_path` may be opened or listed.
   void require_within(const std::string& real_path, const std::string& name) const;
 
  private:
-  bool confined_;
+  bool confined_ = false;
   std::vector<std::string> allowed_;  // real paths of folders
 };
 

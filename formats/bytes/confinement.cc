@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/confinement.h"
+#include "formats/bytes/confinement.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,15 +8,15 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "formats/bytes/error.h"
+
 namespace npyfs {
 
-Confinement::Confinement(const std::string& folder, const OpenContext& context)
-    : confined_(context.confine) {
-  for (const std::string& path : {folder, context.base_dir}) {
+Confinement::Confinement(const std::vector<std::string>& folders) : confined_(true) {
+  for (const std::string& folder : folders) {
     std::error_code error;
-    const std::string real =
-        path.empty() ? std::string() : std::filesystem::canonical(path, error).string();
-    if (confined_ && !error && !real.empty()) {
+    const std::string real = std::filesystem::canonical(folder, error).string();
+    if (!error) {
       allowed_.push_back(real);
     }
   }
