@@ -2,6 +2,7 @@
 
 #include "fs/fuse_ops.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -252,7 +253,8 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
     try {
       if (!gathered.chunk_uses().empty() && target.node->npy != nullptr) {
-        fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes}, gathered.chunk_uses());
+        fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes}, gathered.chunk_uses(),
+                                 (file->flags & O_DIRECT) == 0);
       }
       gathered.clear();
     } catch (const std::bad_alloc&) {

@@ -66,13 +66,14 @@ ReadAhead::Reader& ReadAhead::find_reader(const NpyFile& file, ByteRange range) 
   return *oldest;
 }
 
-void ReadAhead::note_read(const NpyFile& file, ByteRange range, const std::vector<ChunkUse>& uses) {
+void ReadAhead::note_read(const NpyFile& file, ByteRange range, const std::vector<ChunkUse>& uses,
+                          bool kernel_keeps) {
   bool in_order = false;
   {
     const MutexLock lock(mutex_);
     in_order = plan_ahead(file, range);
   }
-  if (in_order) {
+  if (in_order && kernel_keeps) {
     cache_.note_taken(uses);
   }
 }

@@ -29,9 +29,11 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // A read of `range` of `file` was answered from decoded chunks, of which `uses` were taken. Does
-  // not wait for any decoding. `file` must outlive this.
-  void note_read(const NpyFile& file, ByteRange range, const std::vector<ChunkUse>& uses);
+  // A read of `range` of `file` was answered from decoded chunks, of which `uses` were taken; the
+  // kernel keeps what it got, or not (O_DIRECT). Does not wait for any decoding. `file` must
+  // outlive this.
+  void note_read(const NpyFile& file, ByteRange range, const std::vector<ChunkUse>& uses,
+                 bool kernel_keeps);
 
   // As many bytes a reader must have read in order before anything is done ahead of it: random
   // windows are not to decode what nobody wants.

@@ -110,7 +110,7 @@ class ReadAheadTest : public ::testing::Test {
   void read_in_order(const File& file, std::uint64_t begin, std::uint64_t end) {
     constexpr std::uint64_t kRequest = 128 << 10;
     for (; begin < end; begin += kRequest) {
-      ahead_.note_read(file.npy, {begin, std::min(begin + kRequest, end)}, {});
+      ahead_.note_read(file.npy, {begin, std::min(begin + kRequest, end)}, {}, true);
     }
   }
   // There is one thread: what was to be decoded before has been.
@@ -141,8 +141,8 @@ TEST_F(ReadAheadTest, LetsRequestsComeOutOfOrder) {
   const File& file = make_file(100);
   for (std::uint64_t pair = 0; pair < 8; ++pair) {
     const std::uint64_t begin = pair * (256 << 10);
-    ahead_.note_read(file.npy, {begin + (128 << 10), begin + (256 << 10)}, {});
-    ahead_.note_read(file.npy, {begin, begin + (128 << 10)}, {});
+    ahead_.note_read(file.npy, {begin + (128 << 10), begin + (256 << 10)}, {}, true);
+    ahead_.note_read(file.npy, {begin, begin + (128 << 10)}, {}, true);
   }
   EXPECT_TRUE(file.bytes->wait_for(40));
 }
@@ -151,7 +151,7 @@ TEST_F(ReadAheadTest, FollowsSeveralReadersOfAFile) {
   const File& file = make_file(200);
   for (std::uint64_t at = 0; at < 1 << 20; at += 128 << 10) {
     for (const std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{100} * kChunk}) {
-      ahead_.note_read(file.npy, {begin + at, begin + at + (128 << 10)}, {});
+      ahead_.note_read(file.npy, {begin + at, begin + at + (128 << 10)}, {}, true);
     }
   }
   EXPECT_TRUE(file.bytes->wait_for(20));
@@ -183,7 +183,7 @@ TEST_F(ReadAheadTest, LetsGoOfWhatReadersInOrderHaveTaken) {
             file.npy.plan_read(wanted.begin, wanted.nbytes(), plan);
           },
           gathered);
-      idle.note_read(file.npy, range, gathered.chunk_uses());
+      idle.note_read(file.npy, range, gathered.chunk_uses(), true);
     }
   };
   const auto is_held = [&](std::uint64_t chunk) {

@@ -9,7 +9,8 @@ import zlib
 
 import numpy as np
 
-from mounting import PAGE, MountTest, npyfs, read_direct, read_range, saved
+from mounting import (PAGE, MountTest, daemons_of, npyfs, read_direct, read_range,
+                      saved)
 
 ROWS = 4 * PAGE  # of a chunk; elements are bytes, so that chunks are pages
 
@@ -40,7 +41,35 @@ class ZarrTest(MountTest):
         return read_direct(mnt / f"{name}.npy", PAGE + number * PAGE, PAGE)
 
 
+def read_nbytes_of(pid):
+    """Bytes that a process has read, from wherever."""
+    with open(f"/proc/{pid}/io", encoding="ascii") as lines:
+        return int(dict(line.split(": ") for line in lines)["rchar"])
+
+
 class Whole(ZarrTest):
+    def test_what_the_kernel_does_not_keep_is_held(self):
+        folder = self.store / "long"
+        folder.mkdir()
+        chunk, count = 1 << 20, 24
+        (folder / ".zarray").write_text(json.dumps({
+            "zarr_format": 2, "shape": [count * chunk], "chunks": [chunk], "dtype": "|u1",
+            "compressor": {"id": "zlib"}, "filters": None, "order": "C", "fill_value": 0}))
+        array = np.random.default_rng(5).integers(0, 255, count * chunk, np.uint8)
+        for number in range(count):
+            (folder / str(number)).write_bytes(
+                zlib.compress(array[number * chunk:(number + 1) * chunk].tobytes(), 1))
+        mnt = self.mount_store()
+        (daemon,) = daemons_of(mnt)
+        read = [read_nbytes_of(daemon)]
+        for _ in range(2):
+            pieces = [read_direct(mnt / "long.npy", PAGE + at, 256 << 10)
+                      for at in range(0, count * chunk, 256 << 10)]
+            self.assertEqual(b"".join(pieces), array.tobytes())
+            read.append(read_nbytes_of(daemon))
+        self.assertGreater(read[1] - read[0], count * chunk // 2)
+        self.assertLess(read[2] - read[1], count * chunk // 2)
+
     def test_read_and_map(self):
         mnt = self.mount_store()
         for name, array in self.arrays.items():
