@@ -35,8 +35,8 @@ class VerifiedRecords {
   explicit VerifiedRecords(Verify verify);
   ~VerifiedRecords();
 
-  // Called while a large record is read; throws when nobody will want the answer any more. To be
-  // set before there are threads.
+  // Called before each record is checked, and while a large one is read; throws when nobody will
+  // want the answer any more. To be set before there are threads.
   void set_proceed(std::function<void()> proceed);
 
   // Whether every record of `guard` is known to match its checksum.

@@ -4,9 +4,9 @@
 #
 #   scripts/test.sh              release build, all tests
 #   scripts/test.sh --sanitize   the tests that need no mount, under address and undefined sanitizers
-#   scripts/test.sh --threads    the same under the thread sanitizer, and clang's -Wthread-safety
+#   scripts/test.sh --threads    those of threads under the thread sanitizer, and clang's -Wthread-safety
 #   scripts/test.sh --tidy       clang-tidy over all sources
-#   scripts/test.sh --format     only the check of includes and of formatting
+#   scripts/test.sh --format     only the checks of includes, names and formatting
 #   scripts/test.sh --ci         format, release build with warnings as errors, demo.sh, sanitize,
 #                                threads
 #
@@ -74,10 +74,11 @@ threads() {
     clang++ -std=c++20 -I. -fsyntax-only -Werror -Wthread-safety \
       $(pkg-config --cflags fuse3) "$file" || fail "clang's -Wthread-safety"
   done
-  targets=(tests/battery/battery_test)
+  targets=(tests/battery/battery_test tests/fs/fs_test)
   set_up build-tsan -Dbuildtype=debug -Doptimization=1 -Db_sanitize=thread -Db_lundef=false
   # Damage is read by one thread.
-  GTEST_FILTER='-*DamageBattery*' run_tests build-tsan battery
+  TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" GTEST_FILTER='-*DamageBattery*' \
+    run_tests build-tsan battery fs
   targets=()
 }
 

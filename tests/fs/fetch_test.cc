@@ -384,7 +384,7 @@ TEST_F(FetchTest, HoldsNoRecordThatOnlyAFewBytesAreWantedOf) {
   std::mt19937 random(1);
   for (const std::uint64_t nbytes : {100'000, 700'000}) {
     const auto table =
-        random_table(random, std::vector<std::size_t>(30'000'000 / nbytes, nbytes), 5000);
+        random_table(random, std::vector<std::size_t>(12'000'000 / nbytes, nbytes), 5000);
     for (const std::uint64_t wanted : {4, 20'000}) {
       SCOPED_TRACE(::testing::Message() << wanted << " of " << nbytes << " bytes a record");
       Plan plan;

@@ -6,7 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstddef>
 #include <set>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "formats/bytes/error.h"
 #include "tests/support/fake_table.h"
@@ -73,6 +78,53 @@ TEST_F(ForestTest, GivesEachNodeItsOwnNumber) {
   });
   EXPECT_EQ(numbers.size(), count);
   EXPECT_EQ(forest_.find(*numbers.rbegin() + 1), std::nullopt);
+}
+
+// Views are made by some threads while others go through all that there is.
+TEST_F(ForestTest, ServesThreadsWhileViewsAreMade) {
+  constexpr std::size_t kViews = 200;
+  constexpr std::size_t kMakers = 3;
+  constexpr std::size_t kReaders = 2;
+  std::vector<std::vector<Ino>> made(kMakers, std::vector<Ino>(kViews));
+  std::atomic<std::size_t> making{kMakers};
+  std::vector<std::thread> threads;
+  for (std::size_t maker = 0; maker < kMakers; ++maker) {
+    threads.emplace_back([&, maker] {
+      for (std::size_t i = 0; i < kViews; ++i) {
+        // Each goes through them in another order.
+        const std::size_t seed = (maker % 2 == 0 ? i : kViews - 1 - i);
+        const std::string name = "@shuffle=" + std::to_string(seed);
+        const Ino view = forest_.lookup(Tree::kRoot, name).value();
+        const Ino x = forest_.lookup(forest_.lookup(view, "train").value(), "x.npy").value();
+        EXPECT_EQ(forest_.path(x), name + "/train/x.npy");
+        EXPECT_EQ(node(x).ino, x);
+        made[maker][seed] = view;
+      }
+      --making;
+    });
+  }
+  for (std::size_t reader = 0; reader < kReaders; ++reader) {
+    threads.emplace_back([&] {
+      std::size_t known = 0;
+      for (bool last = false; !last;) {
+        last = making == 0;
+        std::size_t count = 0;
+        forest_.for_each_node([&](const Node& each) {
+          ++count;
+          EXPECT_EQ(&node(each.ino), &each);
+        });
+        EXPECT_GE(count, known) << "what is there stays";
+        known = count;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (std::size_t maker = 1; maker < kMakers; ++maker) {
+    EXPECT_EQ(made[maker], made[0]) << "one view of each name";
+  }
+  EXPECT_EQ(std::set<Ino>(made[0].begin(), made[0].end()).size(), kViews);
 }
 
 TEST_F(ForestTest, HasAnEnd) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <random>
 #include <thread>
 
@@ -206,6 +207,25 @@ TEST(VerifiedRecords, TellsTablesAndItselfApart) {
 }
 
 // Longer than the buffer it is read through.
+TEST(VerifiedRecords, StopsWhereNobodyWantsTheAnswer) {
+  const auto table = make_table(hundred());
+  VerifiedRecords verified(Verify::kRead);
+  int left = 5;
+  verified.set_proceed([&left] {
+    if (left-- == 0) {
+      throw Error(ErrorKind::kIo, "the mount is ending", EINTR);
+    }
+  });
+  const std::string& bytes = table->source().bytes();
+  const ReadWindow all{&table->source(), 0, std::as_bytes(std::span(bytes))};
+  const Refusal refused = refusal_of([&] { verified.require_intact({table.get(), 0, 100}, all); });
+  EXPECT_EQ(refused.text, "the mount is ending");
+  EXPECT_TRUE(verified.known_intact({table.get(), 0, 5}));
+  EXPECT_FALSE(verified.known_intact({table.get(), 5, 1}));
+  verified.set_proceed(nullptr);
+  verified.require_intact({table.get(), 0, 100}, all);
+}
+
 TEST(VerifiedRecords, ChecksLongRecords) {
   for (const bool failing : {false, true}) {
     FakeRecords records;
