@@ -188,6 +188,8 @@ class RecordTable {
   virtual std::optional<Checksum> checksum(std::uint64_t /*record*/) const { return std::nullopt; }
 };
 
+using TablePtr = std::shared_ptr<const RecordTable>;
+
 enum class Verify { kNever, kRead, kMount };
 
 // What the user said, as far as opening a source depends on it, and what a format may use.

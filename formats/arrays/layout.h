@@ -14,7 +14,7 @@
 
 #include "formats/arrays/array.h"
 #include "formats/arrays/dataset.h"
-#include "formats/arrays/table_view.h"
+#include "formats/format.h"
 
 namespace npyfs {
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "formats/arrays/computed_array.h"
+#include "formats/arrays/concatenated_table.h"
 #include "formats/arrays/failing_records.h"
 #include "formats/arrays/join.h"
 #include "formats/arrays/key_map.h"

@@ -8,8 +8,9 @@
 #include <random>
 #include <set>
 
+#include "formats/arrays/concatenated_table.h"
 #include "formats/arrays/damaged_records.h"
-#include "formats/arrays/table_view.h"
+#include "formats/arrays/selected_table.h"
 #include "formats/bytes/record_set.h"
 #include "tests/arrays/review_tables.h"
 
