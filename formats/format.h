@@ -26,6 +26,7 @@
 
 namespace npyfs {
 
+class PausedDecoders;
 class Spool;
 
 // Bytes in a source. The source belongs to whoever handed the extent out.
@@ -204,6 +205,8 @@ struct OpenContext {
   std::uint64_t cache_nbytes = 0;
   // Where decoded shards are kept; null: nowhere.
   std::shared_ptr<Spool> spool;
+  // Where decoders of shards wait for the next read; null: each shard has its own.
+  std::shared_ptr<PausedDecoders> paused_decoders;
   // Whether the user has been told what reading shards costs that cannot be kept.
   std::shared_ptr<bool> told_cost = std::make_shared<bool>(false);
   // Where relative paths that a data file names are looked for last; empty: --base-dir was not

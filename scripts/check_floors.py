@@ -23,10 +23,10 @@ THREADS = {"atomic", "barrier", "condition_variable", "future", "latch", "mutex"
 # The one bit that remembers a change is set by whichever thread sees it first.
 # libhdf5 answers one question at a time, in a child process that readers wait for.
 # Sources of chunks are numbered whichever thread makes them.
-# One paused decoder is handed from reader to reader, without a lock.
+# Paused decoders are handed from reader to reader, without a lock.
 ALLOWED = {("formats/bytes/byte_source.h", "atomic"),
            ("formats/bytes/chunk_source.cc", "atomic"),
-           ("formats/bytes/unpack.cc", "atomic"),
+           ("formats/bytes/paused_decoders.h", "atomic"),
            ("formats/hdf5/child_process.h", "mutex")}
 
 
