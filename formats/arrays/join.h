@@ -20,6 +20,9 @@ struct Join {
   std::vector<std::uint64_t> missing;
 };
 
+// Integer keys join text keys as the text they print as. Empty where there are no keys.
+std::string key_text(const RecordTable& table, std::uint64_t record);
+
 // Throws kCorrupt where two records of `table`, which messages call `name`, have one key. A table
 // without keys is fine.
 void require_unique_keys(const RecordTable& table, const std::string& name);

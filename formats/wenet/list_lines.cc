@@ -143,11 +143,7 @@ std::string local_path(const ByteSource& list, const ListLine& line, std::string
 }
 
 Error unopened_error(const ByteSource& list, std::uint32_t line, const Error& error) {
-  const char* hint = error.kind() == ErrorKind::kNotFound
-                         ? "; relative paths are looked for in the working directory, "
-                           "the list's folder and --base-dir"
-                         : "";
-  const Error placed = list_error(list, line, std::string(error.what()) + hint);
+  const Error placed = list_error(list, line, error.what());
   return {error.kind(), placed.what(), error.to_errno()};
 }
 
