@@ -218,7 +218,7 @@ class FieldLayout {
     if (found_.damaged->empty()) {
       return;
     }
-    const Error& first = found_.damaged->first();
+    const Error& first = found_.damaged->first().error;
     const std::uint64_t more = found_.damaged->size() - 1;
     result_.damage_text = more > 0
                               ? fmt::format("{} (and {} more damaged records)", first.what(), more)

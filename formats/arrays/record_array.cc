@@ -43,9 +43,9 @@ class RecordArray : public Array, public ChunkSource {
     Group group;
     for (std::uint64_t record = find(at); at < range.end && !plan.full();) {
       const Slot slot = slot_of(record);
-      if (const Error* damage = items_.damaged->find(record)) {
+      if (const Damage* damage = items_.damaged->find(record)) {
         const std::uint64_t to = std::min(range.end, slot.end);
-        plan.add_damaged(*damage, to - at);
+        plan.add_damaged(damage->error, to - at);
         at = to;
         ++record;
         continue;

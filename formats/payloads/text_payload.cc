@@ -109,9 +109,7 @@ class TextColumn : public Column {
 // As Python's int() reads it: blanks around it, a sign, `_` between digits. Nothing for anything
 // else, and for what int64 does not hold.
 std::optional<std::int64_t> parse_integer(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\v\f\r";
-  const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  text = text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+  text = strip(text, " \t\n\v\f\r");
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') {
     text.remove_prefix(1);
   }

@@ -513,9 +513,9 @@ TEST(StackItems, NoRunReachesOverDamageThatWasFoundLater) {
   const auto table = make_table(typed_field("x", "|u1", {{{2}, "ab"}, {{2}, "cd"}, {{2}, "ef"}}));
   const auto& column = table->fields()[0].typed;
   ASSERT_EQ(column->run(0), 3U);
-  auto damaged = std::make_shared<DamagedRecords>();
-  damaged->add(1, Error(ErrorKind::kCorrupt, "found later"));
-  damaged->finish();
+  auto damaged = std::make_shared<DamageList>();
+  damaged->add(1, [] { return fake_damage("found later"); });
+  damaged->shrink();
   const ArrayPtr array = stack_items({column, table, DType::simple("|u1"), {2}, damaged});
   Plan plan;
   array->plan({0, 6}, plan);
