@@ -2,7 +2,7 @@
 //
 // All that a format may promise: where its records lie, what they are called, what is known about
 // their items. Everything here is immutable once opened and may be asked from any thread; nothing
-// here knows of mounts, caches or threads.
+// here knows of mounts or threads, and of caches no more than chunk_source.h says.
 
 #pragma once
 
