@@ -105,9 +105,11 @@ class Column {
   virtual std::shared_ptr<const Column> converted(const DType& /*dtype*/) const { return nullptr; }
   // Items are pieces of one time axis, as in Field::time_series.
   virtual bool time_series() const { return false; }
-  // Of text: the code points of the item, where they are known apart from the array's width. May
-  // read the item.
-  virtual std::optional<std::uint64_t> text_length(std::uint64_t /*record*/) const {
+  // Of text: the code points of the item, where they are known apart from the array's width; of an
+  // item that has at most `known`, any number up to that. May read the item, unless its size
+  // already says so.
+  virtual std::optional<std::uint64_t> text_length(std::uint64_t /*record*/,
+                                                   std::uint64_t /*known*/) const {
     return std::nullopt;
   }
   // Frames per second of audio, where all items that are undamaged agree.

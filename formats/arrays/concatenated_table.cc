@@ -209,9 +209,10 @@ class ConcatColumn : public Column {
     const auto at = starts_.find(record);
     return parts_[at.part] != nullptr && parts_[at.part]->decoded(at.record);
   }
-  std::optional<std::uint64_t> text_length(std::uint64_t record) const override {
+  std::optional<std::uint64_t> text_length(std::uint64_t record,
+                                           std::uint64_t known) const override {
     const auto at = starts_.find(record);
-    return parts_[at.part] != nullptr ? parts_[at.part]->text_length(at.record) : 0;
+    return parts_[at.part] != nullptr ? parts_[at.part]->text_length(at.record, known) : 0;
   }
   void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
     const auto at = starts_.find(record);

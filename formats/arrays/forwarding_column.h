@@ -33,8 +33,9 @@ class ForwardingColumn : public Column {
   std::uint64_t run(std::uint64_t record) const override { return base_->run(base_record(record)); }
   std::shared_ptr<const Column> converted(const DType& dtype) const override = 0;
   bool time_series() const override { return base_->time_series(); }
-  std::optional<std::uint64_t> text_length(std::uint64_t record) const override {
-    return base_->text_length(base_record(record));
+  std::optional<std::uint64_t> text_length(std::uint64_t record,
+                                           std::uint64_t known) const override {
+    return base_->text_length(base_record(record), known);
   }
   std::optional<std::uint32_t> rate_hz() const override { return base_->rate_hz(); }
   std::string rate_clash() const override { return base_->rate_clash(); }

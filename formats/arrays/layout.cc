@@ -261,8 +261,9 @@ class FieldLayout {
       default:
         result_.arrays.push_back({name_, stack_items(items)});
         if (items.dtype.kind == 'U') {
-          result_.arrays.back().text_length = [column = column_](std::uint64_t record) {
-            return column->text_length(record);
+          result_.arrays.back().text_length = [column = column_](std::uint64_t record,
+                                                                 std::uint64_t known) {
+            return column->text_length(record, known);
           };
         }
     }

@@ -322,7 +322,7 @@ void SplitBuilder::add_keys() {
   if (ArrayPtr keys = keys_array(first.table)) {
     LaidOutArray array{"keys", std::move(keys)};
     if (first.table->key_kind() == KeyKind::kText) {
-      array.text_length = [table = first.table](std::uint64_t record) {
+      array.text_length = [table = first.table](std::uint64_t record, std::uint64_t /*known*/) {
         return std::optional(utf8_length(table->text_key(record)));
       };
     }

@@ -203,8 +203,9 @@ struct Telling : Column {
     plan.add_fill({&kByte, 1}, 0, range.nbytes());
   }
   bool time_series() const override { return true; }
-  std::optional<std::uint64_t> text_length(std::uint64_t record) const override {
-    return record;
+  std::optional<std::uint64_t> text_length(std::uint64_t record,
+                                           std::uint64_t known) const override {
+    return record + known;
   }
   std::optional<std::uint32_t> rate_hz() const override {
     return clash_.empty() ? std::optional(rate_) : std::nullopt;
@@ -235,7 +236,7 @@ TEST(Views, PassOnAllThatAColumnSays) {
                              concatenate({a, odd}), concatenate({a, b})};
   for (const TablePtr& table : tables) {
     EXPECT_TRUE(column(table)->time_series());
-    EXPECT_EQ(column(table)->text_length(1), table == tables[1] ? 0U : 1U);
+    EXPECT_EQ(column(table)->text_length(1, 10), table == tables[1] ? 10U : 11U);
   }
   EXPECT_EQ(column(tables[0])->rate_hz(), 8000U);
   EXPECT_EQ(column(tables[0])->rate_clash(), "");
