@@ -21,6 +21,7 @@
 #include "cli/source_spec.h"
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/text_view.h"
 
 namespace npyfs {
 
@@ -50,16 +51,6 @@ std::optional<T> parse_whole(std::string_view text) {
     return std::nullopt;
   }
   return value;
-}
-
-std::string_view without_blanks(std::string_view text) {
-  while (text.starts_with(' ')) {
-    text.remove_prefix(1);
-  }
-  while (text.ends_with(' ')) {
-    text.remove_suffix(1);
-  }
-  return text;
 }
 
 }  // namespace
@@ -136,9 +127,9 @@ std::vector<std::pair<std::string, double>> parse_shares(std::string_view option
 }
 
 Shape parse_shape(std::string_view option, std::string_view text) {
-  std::string_view inner = without_blanks(text);
+  std::string_view inner = strip(text, " ");
   if (inner.starts_with('(') && inner.ends_with(')')) {
-    inner = without_blanks(inner.substr(1, inner.size() - 2));
+    inner = strip(inner.substr(1, inner.size() - 2), " ");
     if (inner.ends_with(',')) {  // Python's (5,)
       inner.remove_suffix(1);
     }
@@ -147,7 +138,7 @@ Shape parse_shape(std::string_view option, std::string_view text) {
   while (!inner.empty()) {
     const std::size_t comma = inner.find(',');
     const std::optional<std::uint64_t> dimension =
-        parse_whole<std::uint64_t>(without_blanks(inner.substr(0, comma)));
+        parse_whole<std::uint64_t>(strip(inner.substr(0, comma), " "));
     if (!dimension || comma == inner.size() - 1) {
       refuse(option, text, "a shape such as 3,224,224");
     }

@@ -140,7 +140,11 @@ void print_own_attributes(std::string& out, const Split& split) {
 void print_directory(std::string& out, const Split& split, const std::string& path) {
   out += printable(path) + "/";
   if (split.records) {
-    out += fmt::format("  {} records, each also in {}/records/", split.records->size(), split.name);
+    out += fmt::format("  {} records", split.records->size());
+    // Rows of a store that is cut have no bytes of their own.
+    out += split.records->stored().empty()
+               ? std::string()
+               : fmt::format(", each also in {}/records/", printable(path));
   }
   out += "\n";
   if (!split.arrays.empty()) {

@@ -19,7 +19,8 @@ std::string info_text(const Dataset& dataset);
 
 // {"splits": [{"name", "records", "arrays": [{"name", "dtype", "shape", "records", "nbytes",
 // "storage", "format", "sources"}]}], "attrs": {...}}, for programs. "records" of a split is null
-// where it has no records/.
+// where it has none. Where there are any, a split also has "groups" (each like a split) and
+// "attrs", an array "attrs", and the whole "arrays" at its root.
 std::string info_json(const Dataset& dataset);
 
 }  // namespace npyfs

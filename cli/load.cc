@@ -11,10 +11,12 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <system_error>
 
 #include "cli/sources.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/paused_decoders.h"
 #include "formats/bytes/spool.h"
 
 namespace npyfs {
@@ -71,6 +73,7 @@ Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCa
   context.class_names = command_line.dataset.class_names;
   context.warn = warn;
   context.cache = &cache;
+  context.paused_decoders = std::make_shared<PausedDecoders>();
   context.cache_nbytes = command_line.cache_nbytes.value_or(default_cache_nbytes());
   if (!command_line.cache_dir.empty()) {
     context.spool = Spool::create(command_line.cache_dir);

@@ -12,7 +12,8 @@
 namespace npyfs {
 
 // `arguments` without the program's name. Without a verb it is a mount, as mount(8) calls it. Reads
-// the file of --class-names and nothing else. Throws kUsage; kNotFound and kIo for that file.
+// the files of --class-names and --split-list, and looks which SOURCEs are paths. Throws kUsage;
+// kNotFound, kIo, kUnsupported and kTooLarge for those files.
 CommandLine parse_command_line(const std::vector<std::string>& arguments);
 
 }  // namespace npyfs

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "cli/expand.h"
 #include "cli/nearest.h"
 #include "formats/bytes/error.h"
+#include "formats/kaldi/specifier.h"
 #include "formats/registry.h"
 
 namespace npyfs {
@@ -59,22 +59,13 @@ const Format& parse_format(std::string_view name, const std::string& text) {
 
 // "ark,s,cs": a Kaldi table with the options of Kaldi's readers.
 const Format* parse_specifier(std::string_view words, SourceSpec& spec) {
-  static constexpr std::array<std::string_view, 12> kOptions = {"o",  "no",  "p",  "np", "s", "ns",
-                                                                "cs", "ncs", "bg", "b",  "t", "nt"};
-  const Format* format = nullptr;
-  for (std::size_t at = 0; at <= words.size();) {
-    const std::size_t end = std::min(words.find_first_of(", ", at), words.size());
-    const std::string_view word = words.substr(at, end - at);
-    at = end + 1;
-    if ((word == "ark" || word == "scp") && format == nullptr) {
-      format = find_format(word);
-    } else if (std::find(kOptions.begin(), kOptions.end(), word) == kOptions.end()) {
-      return nullptr;
-    }
-    spec.permissive = word == "p" || (spec.permissive && word != "np");
-    spec.keys_sorted = word == "s" || (spec.keys_sorted && word != "ns");
+  const auto specifier = parse_table_specifier(words);
+  if (!specifier) {
+    return nullptr;
   }
-  return format;
+  spec.permissive = specifier->permissive;
+  spec.keys_sorted = specifier->keys_sorted;
+  return find_format(specifier->is_script ? "scp" : "ark");
 }
 
 void parse_split(std::string_view target, SourceSpec& spec) {

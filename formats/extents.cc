@@ -137,6 +137,15 @@ bool matches_checksum(const ByteColumn& column, std::uint64_t record) {
   return !checksum || matches(*checksum);
 }
 
+std::string checksum_text(std::string_view what, std::uint64_t nbytes) {
+  return fmt::format("{} is {} bytes and does not match its checksum; the file is damaged", what,
+                     nbytes);
+}
+
+Error checksum_error(std::string_view what, const Extent& payload) {
+  return corrupt_at(payload.source->name(), payload.offset, checksum_text(what, payload.nbytes));
+}
+
 std::string record_name(const RecordTable& table, std::uint64_t record) {
   switch (table.key_kind()) {
     case KeyKind::kNone:

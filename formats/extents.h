@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/format.h"
@@ -44,6 +46,11 @@ bool matches(const Checksum& checksum);
 // Whether the record's stored bytes match their checksum; true where they have none that is to be
 // verified. Reads the record whole. Not for a damaged record.
 bool matches_checksum(const ByteColumn& column, std::uint64_t record);
+
+// What is said of `what` ("record 7") of so many bytes that does not match, and the kCorrupt of
+// one whose payload lies there.
+std::string checksum_text(std::string_view what, std::uint64_t nbytes);
+Error checksum_error(std::string_view what, const Extent& payload);
 
 // "record 7" or, with keys, "record 7 (utt-3)": for messages.
 std::string record_name(const RecordTable& table, std::uint64_t record);

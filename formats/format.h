@@ -2,7 +2,7 @@
 //
 // All that a format may promise: where its records lie, what they are called, what is known about
 // their items. Everything here is immutable once opened and may be asked from any thread; nothing
-// here knows of mounts, caches or threads.
+// here knows of mounts or threads, and of caches no more than chunk_source.h says.
 
 #pragma once
 
@@ -26,6 +26,7 @@
 
 namespace npyfs {
 
+class PausedDecoders;
 class Spool;
 
 // Bytes in a source. The source belongs to whoever handed the extent out.
@@ -104,9 +105,11 @@ class Column {
   virtual std::shared_ptr<const Column> converted(const DType& /*dtype*/) const { return nullptr; }
   // Items are pieces of one time axis, as in Field::time_series.
   virtual bool time_series() const { return false; }
-  // Of text: the code points of the item, where they are known apart from the array's width. May
-  // read the item.
-  virtual std::optional<std::uint64_t> text_length(std::uint64_t /*record*/) const {
+  // Of text: the code points of the item, where they are known apart from the array's width; of an
+  // item that has at most `known`, any number up to that. May read the item, unless its size
+  // already says so.
+  virtual std::optional<std::uint64_t> text_length(std::uint64_t /*record*/,
+                                                   std::uint64_t /*known*/) const {
     return std::nullopt;
   }
   // Frames per second of audio, where all items that are undamaged agree.
@@ -188,6 +191,8 @@ class RecordTable {
   virtual std::optional<Checksum> checksum(std::uint64_t /*record*/) const { return std::nullopt; }
 };
 
+using TablePtr = std::shared_ptr<const RecordTable>;
+
 enum class Verify { kNever, kRead, kMount };
 
 // What the user said, as far as opening a source depends on it, and what a format may use.
@@ -202,6 +207,8 @@ struct OpenContext {
   std::uint64_t cache_nbytes = 0;
   // Where decoded shards are kept; null: nowhere.
   std::shared_ptr<Spool> spool;
+  // Where decoders of shards wait for the next read; null: each shard has its own.
+  std::shared_ptr<PausedDecoders> paused_decoders;
   // Whether the user has been told what reading shards costs that cannot be kept.
   std::shared_ptr<bool> told_cost = std::make_shared<bool>(false);
   // Where relative paths that a data file names are looked for last; empty: --base-dir was not

@@ -258,6 +258,7 @@ SourcePtr open_tar_source(SourcePtr shard, OpenContext& context) {
   options.warn = context.warn;
   options.cache_nbytes = context.cache_nbytes;
   options.spool = context.spool;
+  options.paused = context.paused_decoders;
   options.told = context.told_cost.get();
   return open_unpacked(std::move(shard), *context.cache, options);
 }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/arrays/table_view.h"
+#include "formats/arrays/selected_table.h"
 
 namespace npyfs {
 

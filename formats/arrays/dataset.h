@@ -65,6 +65,10 @@ struct OpenedSource {
   bool permissive = false;
 };
 
+// Of a record's text, see Column::text_length.
+using TextLength =
+    std::function<std::optional<std::uint64_t>(std::uint64_t record, std::uint64_t known)>;
+
 struct NamedArray {
   std::string name;  // without .npy, already escaped
   ArrayPtr array;
@@ -78,8 +82,8 @@ struct NamedArray {
   OffsetsPtr offsets{};
   std::shared_ptr<const RaggedPair> pair{};
   bool holds_offsets = false;
-  // Of text: the code points of a record's item, so that a view of few is no wider than it must.
-  std::function<std::optional<std::uint64_t>(std::uint64_t record)> text_length{};
+  // Of text, so that a view of few is no wider than it must.
+  TextLength text_length{};
   Dict attributes{};  // shown as <name>.attrs.json, where there are any
 };
 

@@ -11,13 +11,12 @@
 
 namespace npyfs {
 
-namespace {
-
-// Integer keys join text keys as the text they print as.
 std::string key_text(const RecordTable& table, std::uint64_t record) {
   return table.key_kind() == KeyKind::kInteger ? std::to_string(table.int_key(record))
                                                : std::string(table.text_key(record));
 }
+
+namespace {
 
 struct IntegerKey {
   const RecordTable* table;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/arrays/table_view.h"
+#include "formats/arrays/selected_table.h"
 
 namespace npyfs {
 
@@ -19,6 +19,9 @@ struct Join {
   // Records of the first table whose key the joined one lacks, ascending.
   std::vector<std::uint64_t> missing;
 };
+
+// Integer keys join text keys as the text they print as. Empty where there are no keys.
+std::string key_text(const RecordTable& table, std::uint64_t record);
 
 // Throws kCorrupt where two records of `table`, which messages call `name`, have one key. A table
 // without keys is fine.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "formats/arrays/join.h"
 #include "formats/bytes/endian.h"
 #include "formats/bytes/line_reader.h"
 #include "formats/bytes/string_list.h"
@@ -134,9 +135,15 @@ TablePtr map_keys(TablePtr table, const std::string& map) {
   if (values.empty()) {
     return table;  // Kaldi's empty utt2spk: each key is its own value
   }
+  if (table->key_kind() == KeyKind::kNone) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--map {}: the records of {} have no keys, expected keys that the file "
+                            "gives values",
+                            printable(map), printable(table->sources().front()->name())));
+  }
   StringList keys;
   for (std::uint64_t record = 0; record < table->size(); ++record) {
-    const auto found = values.find(table->text_key(record));
+    const auto found = values.find(key_text(*table, record));
     if (found == values.end()) {
       throw file_error(ErrorKind::kCorrupt, map,
                        fmt::format("it lacks {}, expected every key", record_name(*table, record)));

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "formats/arrays/table_view.h"
+#include "formats/format.h"
 
 namespace npyfs {
 

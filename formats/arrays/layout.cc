@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "formats/arrays/computed_array.h"
+#include "formats/arrays/forwarding_column.h"
 #include "formats/arrays/pad_value.h"
 #include "formats/arrays/record_array.h"
 #include "formats/arrays/survey.h"
@@ -217,7 +218,7 @@ class FieldLayout {
     if (found_.damaged->empty()) {
       return;
     }
-    const Error& first = found_.damaged->first();
+    const Error& first = found_.damaged->first().error;
     const std::uint64_t more = found_.damaged->size() - 1;
     result_.damage_text = more > 0
                               ? fmt::format("{} (and {} more damaged records)", first.what(), more)
@@ -260,8 +261,9 @@ class FieldLayout {
       default:
         result_.arrays.push_back({name_, stack_items(items)});
         if (items.dtype.kind == 'U') {
-          result_.arrays.back().text_length = [column = column_](std::uint64_t record) {
-            return column->text_length(record);
+          result_.arrays.back().text_length = [column = column_](std::uint64_t record,
+                                                                 std::uint64_t known) {
+            return column->text_length(record, known);
           };
         }
     }
@@ -354,44 +356,32 @@ class FieldLayout {
 };
 
 // Items of a field of known type in another shape; the bytes are the same.
-class ReshapedColumn : public Column {
+class ReshapedColumn : public ForwardingColumn {
  public:
   ReshapedColumn(std::shared_ptr<const Column> base, Shape shape, std::string name, TablePtr table)
-      : base_(std::move(base)),
+      : ForwardingColumn(std::move(base)),
         shape_(std::move(shape)),
         name_(std::move(name)),
         table_(std::move(table)) {}
 
-  std::uint64_t size() const override { return base_->size(); }
-  std::uint64_t run(std::uint64_t record) const override { return base_->run(record); }
-  bool decoded(std::uint64_t record) const override { return base_->decoded(record); }
-  bool time_series() const override { return base_->time_series(); }
-  std::optional<std::uint32_t> rate_hz() const override { return base_->rate_hz(); }
   std::shared_ptr<const Column> converted(const DType& dtype) const override {
-    auto base = base_->converted(dtype);
-    return base == nullptr
+    auto converted_base = base().converted(dtype);
+    return converted_base == nullptr
                ? nullptr
-               : std::make_shared<ReshapedColumn>(std::move(base), shape_, name_, table_);
+               : std::make_shared<ReshapedColumn>(std::move(converted_base), shape_, name_, table_);
   }
   std::optional<Item> uniform() const override {
-    std::optional<Item> item = base_->uniform();
+    std::optional<Item> item = ForwardingColumn::uniform();
     if (item && size() > 0) {
       reshape(0, *item);
     }
     return item;
   }
   void inspect(std::uint64_t record, Item& item) const override {
-    base_->inspect(record, item);
+    ForwardingColumn::inspect(record, item);
     if (item.present && item.damage == nullptr) {
       reshape(record, item);
     }
-  }
-  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
-    base_->plan(record, range, plan);
-  }
-  void decode(std::uint64_t record, std::span<std::byte> out,
-              DecodeContext& context) const override {
-    base_->decode(record, out, context);
   }
 
  private:
@@ -406,7 +396,6 @@ class ReshapedColumn : public Column {
     item.shape = shape_;
   }
 
-  std::shared_ptr<const Column> base_;
   Shape shape_;
   std::string name_;
   TablePtr table_;

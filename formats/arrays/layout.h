@@ -14,7 +14,7 @@
 
 #include "formats/arrays/array.h"
 #include "formats/arrays/dataset.h"
-#include "formats/arrays/table_view.h"
+#include "formats/format.h"
 
 namespace npyfs {
 
@@ -24,7 +24,7 @@ struct LaidOutArray {
   // Of a concatenated array, and of its offsets, see NamedArray.
   std::shared_ptr<const std::vector<std::int64_t>> offsets{};
   bool holds_offsets = false;
-  std::function<std::optional<std::uint64_t>(std::uint64_t record)> text_length{};
+  TextLength text_length{};
 };
 
 struct LaidOutField {

@@ -27,7 +27,7 @@ std::vector<std::byte> element_bytes(T value) {
 }
 
 std::vector<std::byte> half_element(double value) {
-  const std::uint16_t bits = double_to_half(value);
+  const std::uint16_t bits = to_half_bits(value);
   const bool overflows = (bits & 0x7fff) == 0x7c00 && std::isfinite(value);
   return overflows ? std::vector<std::byte>() : element_bytes(bits);
 }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "formats/arrays/dataset.h"
-#include "formats/arrays/table_view.h"
+#include "formats/format.h"
 
 namespace npyfs {
 

@@ -24,9 +24,7 @@ void require_guarded(const Guard& guard) {
   for (std::uint64_t i = 0; guard.table != nullptr && i < guard.count; ++i) {
     const auto checksum = guard.table->checksum(guard.first + i);
     if (checksum && !matches(*checksum)) {
-      throw corrupt_at(checksum->payload.source->name(), checksum->payload.offset,
-                       fmt::format("{} does not match its checksum; the file is damaged",
-                                   record_name(*guard.table, guard.first + i)));
+      throw checksum_error(record_name(*guard.table, guard.first + i), checksum->payload);
     }
   }
 }

@@ -43,9 +43,9 @@ class RecordArray : public Array, public ChunkSource {
     Group group;
     for (std::uint64_t record = find(at); at < range.end && !plan.full();) {
       const Slot slot = slot_of(record);
-      if (const Error* damage = items_.damaged->find(record)) {
+      if (const Damage* damage = items_.damaged->find(record)) {
         const std::uint64_t to = std::min(range.end, slot.end);
-        plan.add_damaged(*damage, to - at);
+        plan.add_damaged(damage->error, to - at);
         at = to;
         ++record;
         continue;
@@ -80,8 +80,10 @@ class RecordArray : public Array, public ChunkSource {
   std::string storage() const override { return decoded_ ? "decoded" : "mapped"; }
 
   std::uint64_t chunk_nbytes(std::uint64_t chunk) const override {
+    // What pads the last item is not decoded: plan() fills it.
     const auto [first, last] = group_of(chunk);
-    return slot_of(last - 1).end - slot_of(first).begin;
+    const Slot end = slot_of(last - 1);
+    return end.begin + end.item_nbytes - slot_of(first).begin;
   }
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
@@ -101,7 +103,8 @@ class RecordArray : public Array, public ChunkSource {
         if (error.kind() != ErrorKind::kCorrupt) {
           throw;
         }
-        context.mark_damaged({slot.begin - base, slot.end - base}, std::current_exception());
+        context.mark_damaged({slot.begin - base, slot.begin - base + slot.item_nbytes},
+                             std::current_exception());
       }
     }
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "formats/arrays/array.h"
-#include "formats/arrays/damaged_records.h"
+#include "formats/damage_list.h"
 #include "formats/format.h"
 
 namespace npyfs {
@@ -26,7 +26,7 @@ struct RecordItems {
   DType dtype;
   // Of one item; axis 0 differs from item to item unless they are stacked.
   Shape item_shape;
-  std::shared_ptr<const DamagedRecords> damaged;
+  std::shared_ptr<const DamageList> damaged;
 };
 
 // [N, *item_shape].

@@ -7,11 +7,13 @@
 #include <algorithm>
 
 #include "formats/arrays/computed_array.h"
+#include "formats/arrays/concatenated_table.h"
 #include "formats/arrays/failing_records.h"
 #include "formats/arrays/join.h"
 #include "formats/arrays/key_map.h"
 #include "formats/arrays/names.h"
 #include "formats/arrays/pickled_table.h"
+#include "formats/arrays/sources_by_array.h"
 #include "formats/bytes/utf8.h"
 #include "formats/extents.h"
 
@@ -61,34 +63,19 @@ void sort_unique(std::vector<std::uint64_t>& records) {
 
 std::vector<SplitMember> gather_members(const std::vector<const OpenedSource*>& sources,
                                         const FieldChoices& choices, const Warn& warn) {
-  struct Parts {
-    const OpenedSource* first;
+  std::vector<SplitMember> members;
+  for (const auto& part : sources_by_array(sources)) {
     std::vector<TablePtr> tables;
     bool permissive = false;
-  };
-  std::vector<Parts> parts;
-  for (const OpenedSource* source : sources) {
-    auto same = std::find_if(parts.begin(), parts.end(),
-                             [&](const Parts& p) { return p.first->array == source->array; });
-    if (same == parts.end()) {
-      same = parts.insert(parts.end(), {source, {}, false});
-    } else if (same->first->format != source->format) {
-      throw Error(
-          ErrorKind::kUsage,
-          fmt::format("{} is {}, {} is {}: sources of one array must be of one format; "
-                      "SPLIT/ARRAY= joins others",
-                      same->first->text, same->first->format, source->text, source->format));
+    for (const OpenedSource* source : part) {
+      permissive = permissive || source->permissive;
+      tables.insert(tables.end(), source->tables.begin(), source->tables.end());
     }
-    same->permissive = same->permissive || source->permissive;
-    same->tables.insert(same->tables.end(), source->tables.begin(), source->tables.end());
-  }
-  std::vector<SplitMember> members;
-  for (Parts& p : parts) {
-    std::string key_clash = find_key_clash(p.tables);
-    TablePtr table =
-        unpack_pickles(concatenate(std::move(p.tables)), choices, p.first->array, warn);
-    members.push_back({p.first->array, p.first->text, p.first->format, std::move(table),
-                       p.permissive, std::move(key_clash)});
+    const OpenedSource& first = *part.front();
+    std::string key_clash = find_key_clash(tables);
+    TablePtr table = unpack_pickles(concatenate(std::move(tables)), choices, first.array, warn);
+    members.push_back({first.array, first.text, first.format, std::move(table), permissive,
+                       std::move(key_clash)});
   }
   return members;
 }
@@ -335,7 +322,7 @@ void SplitBuilder::add_keys() {
   if (ArrayPtr keys = keys_array(first.table)) {
     LaidOutArray array{"keys", std::move(keys)};
     if (first.table->key_kind() == KeyKind::kText) {
-      array.text_length = [table = first.table](std::uint64_t record) {
+      array.text_length = [table = first.table](std::uint64_t record, std::uint64_t /*known*/) {
         return std::optional(utf8_length(table->text_key(record)));
       };
     }

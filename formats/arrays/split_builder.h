@@ -15,7 +15,7 @@
 
 #include "formats/arrays/dataset.h"
 #include "formats/arrays/layout.h"
-#include "formats/arrays/table_view.h"
+#include "formats/arrays/selected_table.h"
 
 namespace npyfs {
 

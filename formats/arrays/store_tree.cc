@@ -10,6 +10,7 @@
 
 #include "formats/arrays/names.h"
 #include "formats/arrays/ragged.h"
+#include "formats/arrays/sources_by_array.h"
 #include "formats/arrays/stored_array.h"
 #include "formats/arrays/verify_stored.h"
 #include "formats/bytes/value_access.h"
@@ -181,28 +182,10 @@ Group concatenate_sources(const std::vector<const OpenedSource*>& sources) {
 }
 
 std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sources) {
-  std::vector<std::vector<const OpenedSource*>> parts;
-  for (const OpenedSource* source : sources) {
-    const auto same = std::find_if(parts.begin(), parts.end(), [&](const auto& part) {
-      return part.front()->array == source->array;
-    });
-    if (same == parts.end()) {
-      parts.push_back({source});
-      continue;
-    }
-    const OpenedSource& first = *same->front();
-    if (first.format != source->format) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{} is {}, {} is {}: sources of one array must be of one format; "
-                              "SPLIT/ARRAY= joins others",
-                              first.text, first.format, source->text, source->format));
-    }
-    same->push_back(source);
-  }
   std::vector<Member> members;
-  for (const auto& part : parts) {
-    members.push_back(
-        {part.front()->array, part.front()->text, part.front()->format, concatenate_sources(part)});
+  for (const auto& part : sources_by_array(sources)) {
+    const OpenedSource& first = *part.front();
+    members.push_back({first.array, first.text, first.format, concatenate_sources(part)});
   }
   return members;
 }

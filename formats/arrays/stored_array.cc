@@ -35,18 +35,12 @@ class NpyArray : public Array {
 };
 
 // A whole .npy file of Fortran order in C order, one tile at a time.
-class TransposedNpy : public ChunkGrid {
+class TransposedNpy : public DecodedGrid {
  public:
   explicit TransposedNpy(const StoredNpy& npy)
-      : ChunkGrid({npy.header.dtype, npy.header.shape, tile_of(npy), true}, {},
-                  "transposed, " + npy.storage),
+      : DecodedGrid({npy.header.dtype, npy.header.shape, tile_of(npy), true}, {},
+                    "transposed, " + npy.storage),
         npy_(npy) {}
-
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
-  }
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& context) const override {

@@ -64,7 +64,7 @@ class Surveyor {
       item.damage = nullptr;
       inspect(record, item);
     }
-    damaged_->finish();
+    damaged_->shrink();
     size_damaged();
     found_.damaged = std::move(damaged_);
     return std::move(found_);
@@ -80,7 +80,7 @@ class Surveyor {
       if (!checksum) {
         throw;
       }
-      add_damaged(record, checksum_error(record, checksum->payload));
+      add_damaged(record, checksum_error(record_name(table_, record), checksum->payload));
       return;
     }
     if (item.damage != nullptr) {
@@ -176,7 +176,7 @@ class Surveyor {
   }
 
   void add_damaged(std::uint64_t record, const Error& why) {
-    damaged_->add(record, why);
+    damaged_->add(record, [&] { return Damage{why, std::nullopt}; });
     if (started_) {
       found_.rows.push_back(0);
     }
@@ -232,17 +232,10 @@ class Surveyor {
                                   : DamagedSize{};
   }
 
-  Error checksum_error(std::uint64_t record, const Extent& payload) const {
-    return corrupt_at(payload.source->name(), payload.offset,
-                      fmt::format("{} is {} bytes and does not match its checksum; the file is "
-                                  "damaged",
-                                  record_name(table_, record), payload.nbytes));
-  }
-
   const Column& column_;
   const RecordTable& table_;
   Survey found_;
-  std::shared_ptr<DamagedRecords> damaged_ = std::make_shared<DamagedRecords>();
+  std::shared_ptr<DamageList> damaged_ = std::make_shared<DamageList>();
   bool started_ = false;
 };
 

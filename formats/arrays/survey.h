@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/arrays/damaged_records.h"
+#include "formats/damage_list.h"
 #include "formats/format.h"
 
 namespace npyfs {
@@ -36,7 +36,7 @@ struct Survey {
   std::vector<std::uint64_t> rows;
   // Records that cannot be read, with why. They have the rows that are known of them, else the
   // common shape, else the rows their size tells.
-  std::shared_ptr<const DamagedRecords> damaged;
+  std::shared_ptr<const DamageList> damaged;
   // Those for which there is neither: they have no rows.
   std::uint64_t unsized = 0;
   std::uint64_t first_unsized = 0;

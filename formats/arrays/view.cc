@@ -124,12 +124,26 @@ class SplitViewer {
   // Text is as wide as the longest that is shown.
   static ArrayPtr select(const NamedArray& array, const RecordOrder& order) {
     const std::uint64_t width = array.array->dtype().itemsize / sizeof(char32_t);
-    std::uint64_t longest = array.text_length ? 1 : width;
-    for (std::uint64_t place = 0; place < order.size() && longest < width; ++place) {
-      longest = std::max(longest, array.text_length(order[place]).value_or(width));
-    }
+    const std::uint64_t longest = array.text_length ? longest_text(array, order, width) : width;
     return longest < width ? select_text_rows(array.array, order, longest)
                            : select_array_rows(array.array, order);
+  }
+
+  // `width` where that cannot be found out: one text that cannot be read is no reason to show none.
+  static std::uint64_t longest_text(const NamedArray& array, const RecordOrder& order,
+                                    std::uint64_t width) {
+    std::uint64_t longest = 1;
+    try {
+      for (std::uint64_t place = 0; place < order.size() && longest < width; ++place) {
+        longest = std::max(longest, array.text_length(order[place], longest).value_or(width));
+      }
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kChanged) {
+        throw;
+      }
+      return width;
+    }
+    return longest;
   }
 
   NamedArray show_ragged(const NamedArray& array, const OffsetsPtr& offsets) {

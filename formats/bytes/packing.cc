@@ -52,6 +52,8 @@ class FrameReader::Decoder {
   // Returns how much of it has been consumed.
   virtual std::size_t enter(const Frame& frame, std::span<const std::byte> head) = 0;
   virtual Progress step(std::span<const std::byte> in, std::span<std::byte> out) = 0;
+  // About what it takes, once it has been entered.
+  virtual std::uint64_t memory_nbytes() const = 0;
 };
 
 namespace {
@@ -81,6 +83,7 @@ class ZstdDecoder : public FrameReader::Decoder {
     }
     return {from.pos, to.pos, code == 0};
   }
+  std::uint64_t memory_nbytes() const override { return ZSTD_sizeof_DCtx(context_); }
 
  private:
   ZSTD_DCtx* context_;
@@ -109,6 +112,8 @@ class Bzip2Decoder : public FrameReader::Decoder {
     }
     return {in.size() - stream_.avail_in, out.size() - stream_.avail_out, code == BZ_STREAM_END};
   }
+  // What the manual says of the largest blocks.
+  std::uint64_t memory_nbytes() const override { return 3'700'000; }
 
  private:
   void start() {
@@ -164,6 +169,9 @@ class XzDecoder : public FrameReader::Decoder {
       throw Refusal{"a block does not match its checksum or size"};
     }
     return {in.size() - stream_.avail_in, out.size() - stream_.avail_out, code == LZMA_STREAM_END};
+  }
+  std::uint64_t memory_nbytes() const override {
+    return lzma_raw_decoder_memusage(filters_.data());
   }
 
  private:
@@ -242,6 +250,10 @@ FrameReader::FrameReader(const ByteSource& base, Packing packing)
 FrameReader::~FrameReader() = default;
 
 bool FrameReader::at_end() const { return at_end_; }
+
+std::uint64_t FrameReader::memory_nbytes() const {
+  return decoder_->memory_nbytes() + input_.capacity();
+}
 
 std::uint64_t FrameReader::in_offset() const { return input_offset_ + used_; }
 

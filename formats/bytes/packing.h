@@ -46,6 +46,8 @@ class FrameReader {
   bool at_end() const;
   // Of the byte behind what has been consumed.
   std::uint64_t in_offset() const;
+  // About what it takes, once a frame has been entered.
+  std::uint64_t memory_nbytes() const;
 
   class Decoder;
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -156,48 +155,25 @@ class FrameScanner {
   std::uint64_t good_nbytes_ = 0;  // of the frames before
 };
 
-// A decoder where a chunk has ended: the next chunk goes on there, so that reading on in order
-// decodes a large frame once and not once a chunk.
-struct Paused {
-  Paused(const ByteSource& base, Packing packing, std::uint64_t chunks)
-      : serial(chunks), reader(base, packing) {}
-
-  std::uint64_t serial;  // of the chunks; its source is gone where they are
-  Frame frame;           // that has been entered last
-  FrameReader reader;
-  std::uint64_t at = 0;  // of the next decoded byte
-};
-
-// One for the whole process, since shards are read one after another while they are opened, and a
-// decoder holds megabytes. Whoever takes it has it alone.
-class PauseSlot {
- public:
-  ~PauseSlot() { delete slot_.load(); }
-  std::unique_ptr<Paused> take() { return std::unique_ptr<Paused>(slot_.exchange(nullptr)); }
-  void put(std::unique_ptr<Paused> paused) {
-    const std::unique_ptr<Paused> before(slot_.exchange(paused.release()));
-  }
-
- private:
-  std::atomic<Paused*> slot_{nullptr};
-};
-
-PauseSlot& pause_slot() {
-  static PauseSlot slot;
-  return slot;
-}
-
 // Each frame is a chunk or, where it is larger than `most`, several.
 class FrameChunks : public ChunkSource {
  public:
-  FrameChunks(SourcePtr base, Packing packing, FrameList list, std::uint64_t most)
-      : base_(std::move(base)), packing_(packing), list_(std::move(list)) {
+  // No chunk is larger than `most`, nor do the decoders that wait take more in all.
+  FrameChunks(SourcePtr base, Packing packing, FrameList list, std::uint64_t most,
+              std::shared_ptr<PausedDecoders> paused)
+      : base_(std::move(base)),
+        packing_(packing),
+        list_(std::move(list)),
+        most_(most),
+        paused_(std::move(paused)) {
     for (std::size_t i = 0; i < list_.frames.size(); ++i) {
       for (std::uint64_t at = list_.frames[i].out_offset; at < list_.end_of(i); at += most) {
         begins_.push_back(at);
       }
     }
   }
+
+  ~FrameChunks() override { paused_->take(serial()); }
 
   std::uint64_t nbytes() const { return list_.nbytes; }
   // Of the chunk that holds this byte.
@@ -219,7 +195,7 @@ class FrameChunks : public ChunkSource {
     const auto next =
         std::upper_bound(list_.frames.begin(), list_.frames.end(), begin,
                          [](std::uint64_t at, const Frame& f) { return at < f.out_offset; });
-    std::unique_ptr<Paused> paused = resume(*(next - 1), begin);
+    std::unique_ptr<PausedDecoder> paused = resume(*(next - 1), begin);
     FrameReader& reader = paused->reader;
     std::vector<std::byte> skipped;
     std::uint64_t to_skip = begin - paused->at;
@@ -242,7 +218,8 @@ class FrameChunks : public ChunkSource {
       }
     }
     paused->at = begin + chunk_nbytes(chunk);
-    pause_slot().put(std::move(paused));
+    paused->nbytes = reader.memory_nbytes();
+    paused_->put(std::move(paused), most_);
   }
 
   // The most that one read of a few bytes decodes.
@@ -256,16 +233,15 @@ class FrameChunks : public ChunkSource {
 
  private:
   // A reader within `frame`, not behind `begin`.
-  std::unique_ptr<Paused> resume(const Frame& frame, std::uint64_t begin) const {
-    std::unique_ptr<Paused> paused = pause_slot().take();
-    if (paused != nullptr && paused->serial == serial() && paused->at <= begin &&
-        paused->at > frame.out_offset) {
+  std::unique_ptr<PausedDecoder> resume(const Frame& frame, std::uint64_t begin) const {
+    std::unique_ptr<PausedDecoder> paused = paused_->take(serial());
+    if (paused != nullptr && paused->at <= begin && paused->at > frame.out_offset) {
       // What it has in its buffer was read for a chunk before: this one depends on the file, too.
       std::byte byte{};
       base_->read_at(frame.in_offset, {&byte, 1});
       return paused;
     }
-    paused = std::make_unique<Paused>(*base_, packing_, serial());
+    paused = std::make_unique<PausedDecoder>(*base_, packing_, serial());
     paused->frame = frame;
     paused->at = frame.out_offset;
     paused->reader.enter(frame);
@@ -275,6 +251,8 @@ class FrameChunks : public ChunkSource {
   SourcePtr base_;
   Packing packing_;
   FrameList list_;
+  std::uint64_t most_;
+  std::shared_ptr<PausedDecoders> paused_;
   std::vector<std::uint64_t> begins_;
 };
 
@@ -414,7 +392,9 @@ SourcePtr open_framed(SourcePtr base, Packing packing, ChunkCache& cache,
     return spooled;
   }
   const std::uint64_t most = std::max(options.cache_nbytes / 8, kLeastChunkNbytes);
-  auto chunks = std::make_unique<const FrameChunks>(base, packing, std::move(list), most);
+  auto chunks = std::make_unique<const FrameChunks>(
+      base, packing, std::move(list), most,
+      options.paused != nullptr ? options.paused : std::make_shared<PausedDecoders>());
   const std::uint64_t largest = chunks->largest_frame();
   if (largest > most) {
     warn_of_cost(*base, packing, largest, most, options);

@@ -13,6 +13,7 @@
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/chunk_source.h"
 #include "formats/bytes/packing.h"
+#include "formats/bytes/paused_decoders.h"
 #include "formats/bytes/spool.h"
 
 namespace npyfs {
@@ -25,6 +26,9 @@ struct UnpackOptions {
   std::uint64_t cache_nbytes = 0;
   // Where all that is decoded is kept; null: nowhere.
   std::shared_ptr<Spool> spool;
+  // Where decoders of large frames wait for the next read, those of all shards together: they take
+  // what may be decoded in one go. Null: the shard's own.
+  std::shared_ptr<PausedDecoders> paused;
   // Set once the user has been told what reads without a spool cost: data sets have many shards.
   bool* told = nullptr;
 };

@@ -37,7 +37,7 @@ struct ZipMember {
   bool readable() const { return !encrypted && (method == kStored || method == kDeflated); }
 };
 
-// Immutable once made; any thread. 36 bytes a member and its name.
+// Immutable once made; any thread. 52 bytes a member and its name.
 class ZipDirectory {
  public:
   // Reads the whole central directory. Throws kCorrupt, naming file and byte, where it is damaged,

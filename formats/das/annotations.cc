@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/text_view.h"
 #include "formats/das/csv.h"
 
 namespace npyfs {
@@ -21,23 +22,15 @@ namespace {
 // A row takes some 40 bytes: this is a row for every millisecond of an hour, and far more.
 constexpr std::uint64_t kMostNbytes = std::uint64_t{256} << 20;
 
+constexpr std::string_view kBlanks = " \t";
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-std::string_view strip(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t";
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
 
 // As pandas reads a column of numbers; nothing for what is none.
 std::optional<double> parse_seconds(std::string_view field) {
   static constexpr std::array<std::string_view, 19> kMissing = {
       "",     "nan",  "NaN",  "NA",  "N/A",      "n/a",     "null",   "NULL",     "None",   "<NA>",
       "-nan", "-NaN", "#N/A", "#NA", "#N/A N/A", "-1.#IND", "1.#IND", "-1.#QNAN", "1.#QNAN"};
-  field = strip(field);
+  field = strip(field, kBlanks);
   if (std::find(kMissing.begin(), kMissing.end(), field) != kMissing.end()) {
     return kNan;
   }
@@ -83,7 +76,7 @@ class AnnotationParser {
 
   std::size_t find_column(std::string_view wanted) const {
     const auto found = std::find_if(fields_.begin(), fields_.end(), [&](const std::string& field) {
-      return strip(field) == wanted;
+      return strip(field, kBlanks) == wanted;
     });
     if (found == fields_.end()) {
       fail(fmt::format("there is no column {}, expected name, start_seconds and stop_seconds",

@@ -85,16 +85,11 @@ class FortranSamples : public Samples {
   std::uint64_t channels_;
 };
 
-class DecodedAudio : public ChunkGrid {
+class DecodedAudio : public DecodedGrid {
  public:
   DecodedAudio(GridLayout layout, const Recording& recording)
-      : ChunkGrid(std::move(layout), {}, "decoded"), recording_(recording) {}
+      : DecodedGrid(std::move(layout), {}, "decoded"), recording_(recording) {}
 
-  ChunkPlace locate(std::uint64_t /*chunk*/) const override {
-    ChunkPlace place;
-    place.kind = ChunkPlace::Kind::kDecoded;
-    return place;
-  }
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& context) const override {
     if (recording_.guarded_by != nullptr) {

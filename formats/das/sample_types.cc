@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
+#include "formats/bytes/endian.h"
 #include "formats/bytes/half.h"
 
 namespace npyfs {
@@ -47,16 +47,6 @@ DType promoted_integers(const DType& a, const DType& b) {
   return is_unsigned.itemsize < 8 ? type_of('i', 2 * is_unsigned.itemsize) : type_of('f', 8);
 }
 
-template <typename T>
-T load(const std::byte* at, bool swap) {
-  std::array<std::byte, sizeof(T)> bytes;
-  std::memcpy(bytes.data(), at, sizeof(T));
-  if (swap) {
-    std::reverse(bytes.begin(), bytes.end());
-  }
-  return std::bit_cast<T>(bytes);
-}
-
 // Calls `use` with the number at `at`, in a type that holds it exactly.
 template <typename Use>
 void with_number(const DType& type, const std::byte* at, bool swap, const Use& use) {
@@ -64,7 +54,7 @@ void with_number(const DType& type, const std::byte* at, bool swap, const Use& u
   if (type.kind == 'f') {
     switch (type.itemsize) {
       case 2:
-        return use(half_to_double(load<std::uint16_t>(at, swap)));
+        return use(from_half<double>(load<std::uint16_t>(at, swap)));
       case 4:
         return use(load<float>(at, swap));
       default:
@@ -106,7 +96,7 @@ void convert_to_half(const DType& from, std::span<const std::byte> in, std::span
       bits = load<std::uint16_t>(at, swap);
     } else {
       with_number(from, at, swap,
-                  [&](auto number) { bits = double_to_half(static_cast<double>(number)); });
+                  [&](auto number) { bits = to_half_bits(static_cast<double>(number)); });
     }
     std::memcpy(out.data() + 2 * i, &bits, sizeof bits);
   }

@@ -19,7 +19,7 @@ namespace npyfs {
 
 // Any thread; one question at a time, as libhdf5 itself would have it: the lock is held while the
 // child works. A child is started when it is first asked, and anew after it has died. This is the
-// one place below fs/ with a lock and a process (see formats/README.md).
+// one place below fs/ with a lock (see formats/README.md).
 class Hdf5Process {
  public:
   // Of the very file that the source has open, whatever its path leads to by now.

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "formats/bytes/key_order.h"
 #include "formats/bytes/confinement.h"
+#include "formats/bytes/key_order.h"
 #include "formats/kaldi/ark.h"
 #include "formats/kaldi/scp.h"
 #include "formats/kaldi/segments.h"

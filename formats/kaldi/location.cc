@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/words.h"
+#include "formats/kaldi/specifier.h"
 
 namespace npyfs {
 
@@ -24,26 +24,9 @@ ScriptLocation refused(const char* why) {
 
 // "ark:x", "scp,p:x": a specifier where a file is meant. A file's name may have a colon too.
 bool is_specifier(std::string_view text) {
-  constexpr std::array<std::string_view, 18> kOptions = {"ark", "scp", "b", "t",  "o",  "no",
-                                                         "p",   "np",  "s", "ns", "cs", "ncs",
-                                                         "bg",  "nbg", "f", "nf", "nb", "nt"};
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos || (text.front() != 'a' && text.front() != 's')) {
-    return false;
-  }
-  bool table = false;
-  std::string_view words = text.substr(0, colon);
-  for (bool more = true; more;) {
-    const std::size_t end = std::min(words.find_first_of(", "), words.size());
-    const std::string_view word = words.substr(0, end);
-    if (std::find(kOptions.begin(), kOptions.end(), word) == kOptions.end()) {
-      return false;
-    }
-    table = table || word == "ark" || word == "scp";
-    more = end < words.size();
-    words.remove_prefix(more ? end + 1 : end);
-  }
-  return table;
+  return colon != std::string_view::npos && (text.front() == 'a' || text.front() == 's') &&
+         is_table_specifier(text.substr(0, colon));
 }
 
 // Leading blanks and '+' are Kaldi's strtoll's doing.

@@ -36,7 +36,8 @@ class ObjectColumn : public Column {
 
   std::uint64_t size() const override { return index_->objects.size(); }
   std::optional<std::uint32_t> rate_hz() const override { return index_->rate_hz; }
-  std::optional<std::uint64_t> text_length(std::uint64_t record) const override {
+  std::optional<std::uint64_t> text_length(std::uint64_t record,
+                                           std::uint64_t /*known*/) const override {
     const Object& object = index_->objects[record];
     return object.kind == ObjectKind::kTokens ? std::optional<std::uint64_t>(object.cols)
                                               : std::nullopt;

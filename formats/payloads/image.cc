@@ -29,12 +29,6 @@ constexpr std::uint64_t kMostNbytes = std::uint64_t{1} << 30;
 // More segments before its frame than this has no jpeg.
 constexpr int kMostSegments = 4096;
 
-std::uint16_t be16(const std::byte* bytes) {
-  return __builtin_bswap16(load_le<std::uint16_t>(bytes));
-}
-std::uint32_t be32(const std::byte* bytes) {
-  return __builtin_bswap32(load_le<std::uint32_t>(bytes));
-}
 std::uint32_t le24(const std::byte* bytes) {
   return load_le<std::uint16_t>(bytes) | static_cast<std::uint32_t>(bytes[2]) << 16;
 }
@@ -70,7 +64,8 @@ ImageInfo parse_jpeg(PayloadBytes& payload) {
     }
     if (is_frame(marker)) {
       const auto frame = payload.at(at + 4, 6);
-      ImageInfo info{ImageCodec::kJpeg, 0, be16(&frame[1]), be16(&frame[3])};
+      ImageInfo info{ImageCodec::kJpeg, 0, load_be<std::uint16_t>(&frame[1]),
+                     load_be<std::uint16_t>(&frame[3])};
       const auto components = static_cast<unsigned>(frame[5]);
       if (frame[0] != std::byte{8} || (components != 1 && components != 3 && components != 4)) {
         throw payload.fault(at + 4,
@@ -82,7 +77,7 @@ ImageInfo parse_jpeg(PayloadBytes& payload) {
       info.channels = components == 1 ? 1 : 3;
       return info;
     }
-    at += 2 + std::max<std::uint64_t>(2, be16(&head[2]));
+    at += 2 + std::max<std::uint64_t>(2, load_be<std::uint16_t>(&head[2]));
   }
   throw payload.fault(at, fmt::format("no frame (SOF) among the first {} segments; the jpeg is "
                                       "damaged",
@@ -91,18 +86,19 @@ ImageInfo parse_jpeg(PayloadBytes& payload) {
 
 ImageInfo parse_png(PayloadBytes& payload) {
   const auto head = payload.at(8, 4 + 4 + 13 + 4);
-  if (be32(head.data()) != 13 || as_text(head).substr(4, 4) != "IHDR") {
+  if (load_be<std::uint32_t>(head.data()) != 13 || as_text(head).substr(4, 4) != "IHDR") {
     throw payload.fault(8, "the first chunk is not IHDR of 13 bytes; the png is damaged");
   }
   // A flipped bit of the size would be said of all images.
-  const std::uint32_t stored = be32(&head[21]);
+  const std::uint32_t stored = load_be<std::uint32_t>(&head[21]);
   const std::uint32_t found = crc32(head.subspan(4, 4 + 13));
   if (found != stored) {
     throw payload.fault(29, fmt::format("the checksum of IHDR is {:#010x}, expected {:#010x}; the "
                                         "png is damaged",
                                         stored, found));
   }
-  ImageInfo info{ImageCodec::kPng, 0, be32(&head[12]), be32(&head[8])};
+  ImageInfo info{ImageCodec::kPng, 0, load_be<std::uint32_t>(&head[12]),
+                 load_be<std::uint32_t>(&head[8])};
   const auto color = static_cast<unsigned>(head[17]);
   switch (color) {
     case 0:

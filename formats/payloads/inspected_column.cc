@@ -57,9 +57,7 @@ void InspectedColumn::look_at_one(std::uint64_t record, const RecordTable& table
     return;
   }
   const auto does_not_match = [&] {
-    return payload.fault(0, fmt::format("its {} bytes do not match their checksum; the file is "
-                                        "damaged",
-                                        payload.nbytes()));
+    return payload.fault(0, checksum_text("the payload", payload.nbytes()));
   };
   try {
     set_.reset();

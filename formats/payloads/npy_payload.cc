@@ -254,10 +254,7 @@ class NpyColumn : public Column {
   void add_failing(std::uint64_t record, const RecordTable& table, const std::string& name,
                    std::uint64_t offset, std::uint64_t nbytes) {
     damage_.add(record, [&] {
-      return Damage{corrupt_at(name, offset,
-                               fmt::format("{} is {} bytes and does not match its checksum; the "
-                                           "file is damaged",
-                                           record_name(table, record), nbytes)),
+      return Damage{corrupt_at(name, offset, checksum_text(record_name(table, record), nbytes)),
                     data_nbytes(nbytes)};
     });
   }

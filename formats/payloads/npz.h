@@ -9,7 +9,7 @@
 
 namespace npyfs {
 
-// Whether the archive has members named as .npy files. Never throws for what it finds.
+// Whether it is an archive most of whose files are named .npy. Never throws for what it finds.
 bool is_npz(const ByteSource& source);
 
 // Its arrays under their members' names; members in folders become groups. Stored members are read

@@ -396,9 +396,7 @@ class SampleReader {
     if (matches_checksum(*field_.bytes, record)) {
       return false;
     }
-    add_damage(record, pickle.fault(0, fmt::format("its {} bytes do not match their checksum; the "
-                                                   "file is damaged",
-                                                   pickle.nbytes())));
+    add_damage(record, pickle.fault(0, checksum_text("the pickle", pickle.nbytes())));
     return true;
   }
 

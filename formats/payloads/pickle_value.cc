@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "formats/bytes/endian.h"
 #include "formats/bytes/half.h"
 #include "formats/bytes/npy_header.h"
 #include "formats/bytes/utf8.h"
@@ -35,16 +36,6 @@ constexpr std::uint64_t kMostNbytes = std::uint64_t{256} << 20;
 struct Dropped {
   std::string why;
 };
-
-template <typename T>
-T load(const std::byte* bytes, bool swap) {
-  std::byte own[sizeof(T)];
-  std::memcpy(own, bytes, sizeof own);
-  if (swap) {
-    std::reverse(own, own + sizeof own);
-  }
-  return load_le<T>(own);
-}
 
 // One element of an array; `text` is little-endian already.
 Value element_value(const DType& dtype, const std::byte* bytes) {
@@ -72,7 +63,7 @@ Value element_value(const DType& dtype, const std::byte* bytes) {
     }
     case 'f':
       if (dtype.itemsize == 2) {
-        return {half_to_double(load<std::uint16_t>(bytes, swap))};
+        return {from_half<double>(load<std::uint16_t>(bytes, swap))};
       }
       if (dtype.itemsize == 4) {
         return {double{load<float>(bytes, swap)}};

@@ -67,6 +67,7 @@ class TextColumn : public Column {
                                      record_name(table, record), nbytes, kMostCodePoints));
       }
       longest = std::max(longest, length);
+      note_length(record, nbytes, length);
     }
     dtype_ = DType::simple(fmt::format("<U{}", longest));
   }
@@ -81,13 +82,20 @@ class TextColumn : public Column {
   }
   bool decoded(std::uint64_t /*record*/) const override { return true; }
   void plan(std::uint64_t /*record*/, ByteRange /*range*/, Plan& /*plan*/) const override {}
-  std::optional<std::uint64_t> text_length(std::uint64_t record) const override {
+  std::optional<std::uint64_t> text_length(std::uint64_t record,
+                                           std::uint64_t known) const override {
     if (bytes_->damage(record) != nullptr) {
       return 0;
     }
-    std::vector<std::byte> text(stored_nbytes(*bytes_, record));
-    read_stored(*bytes_, record, 0, text);
-    return utf8_length(as_text(text));
+    if (!lengths_.empty() && lengths_[record] != kNotLookedAt) {
+      return lengths_[record];
+    }
+    const std::uint64_t nbytes = stored_nbytes(*bytes_, record);
+    if (nbytes <= known) {
+      return nbytes;  // as many code points at most
+    }
+    std::vector<std::byte> part;
+    return count_code_points(*bytes_, record, nbytes, part);
   }
 
   void decode(std::uint64_t record, std::span<std::byte> out,
@@ -102,16 +110,29 @@ class TextColumn : public Column {
   }
 
  private:
+  static constexpr std::uint32_t kNotLookedAt = UINT32_MAX;
+
+  // Of texts of one byte a code point the size says it all.
+  void note_length(std::uint64_t record, std::uint64_t nbytes, std::uint64_t length) {
+    if (length != nbytes && lengths_.empty()) {
+      lengths_.resize(bytes_->size(), kNotLookedAt);
+    }
+    if (!lengths_.empty()) {
+      lengths_[record] = static_cast<std::uint32_t>(length);
+    }
+  }
+
   std::shared_ptr<const ByteColumn> bytes_;
   DType dtype_;
+  // Of those whose bytes had to be counted; empty where all that were looked at have one for each
+  // code point.
+  std::vector<std::uint32_t> lengths_;
 };
 
 // As Python's int() reads it: blanks around it, a sign, `_` between digits. Nothing for anything
 // else, and for what int64 does not hold.
 std::optional<std::int64_t> parse_integer(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\v\f\r";
-  const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  text = text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+  text = strip(text, " \t\n\v\f\r");
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') {
     text.remove_prefix(1);
   }

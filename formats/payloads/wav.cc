@@ -74,12 +74,10 @@ class WavParser {
   }
   std::string tag(std::uint64_t at) { return {reinterpret_cast<const char*>(bytes(at, 4)), 4}; }
   std::uint16_t u16(std::uint64_t at) {
-    const auto value = load_le<std::uint16_t>(bytes(at, 2));
-    return header_.big_endian ? __builtin_bswap16(value) : value;
+    return load<std::uint16_t>(bytes(at, 2), header_.big_endian);
   }
   std::uint32_t u32(std::uint64_t at) {
-    const auto value = load_le<std::uint32_t>(bytes(at, 4));
-    return header_.big_endian ? __builtin_bswap32(value) : value;
+    return load<std::uint32_t>(bytes(at, 4), header_.big_endian);
   }
   std::uint64_t u64(std::uint64_t at) { return load_le<std::uint64_t>(bytes(at, 8)); }
 

@@ -12,6 +12,7 @@
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/line_reader.h"
+#include "formats/bytes/text_view.h"
 
 namespace npyfs {
 
@@ -35,28 +36,22 @@ std::optional<Integer> parse_integer(std::string_view text) {
   return value;
 }
 
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
+constexpr std::string_view kBlanks = " \t";
 
 // Key and offset; what follows them is not looked at. A key may hold blanks if a TAB ends it.
 std::optional<Line> parse_line(std::string_view text) {
-  const std::string_view line = trim(text);
+  const std::string_view line = strip(text, kBlanks);
   const std::size_t tab = line.find('\t');
   const std::size_t key_end = tab != std::string_view::npos ? tab : line.find(' ');
   if (line.size() > kLineLimitNbytes || key_end == std::string_view::npos) {
     return std::nullopt;
   }
-  const std::string_view rest = trim(line.substr(key_end));
-  const auto offset = parse_integer<std::uint64_t>(rest.substr(0, rest.find_first_of(" \t")));
+  const std::string_view rest = strip(line.substr(key_end), kBlanks);
+  const auto offset = parse_integer<std::uint64_t>(rest.substr(0, rest.find_first_of(kBlanks)));
   if (!offset) {
     return std::nullopt;
   }
-  return Line{trim(line.substr(0, key_end)), *offset};
+  return Line{strip(line.substr(0, key_end), kBlanks), *offset};
 }
 
 // Reads all lines with keys of one kind. False where the keys turn out to be text.
@@ -73,7 +68,7 @@ class IdxParser {
     LineReader lines(source_, kLineLimitNbytes);
     std::string_view text;
     while (lines.next(text)) {
-      if (trim(text).empty()) {
+      if (strip(text, kBlanks).empty()) {
         continue;
       }
       const std::optional<Line> line = parse_line(text);

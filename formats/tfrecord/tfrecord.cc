@@ -222,11 +222,8 @@ class Indexer {
   }
 
   Error checksum_error(std::uint64_t record) const {
-    const auto place = records_->payloads[record];
-    return corrupt_at(source_->name(), place.offset,
-                      fmt::format("the data of record {} ({} bytes) does not match its checksum; "
-                                  "the file is damaged",
-                                  record, place.nbytes));
+    return npyfs::checksum_error(fmt::format("record {}", record),
+                                 records_->checksum(record).payload);
   }
 
   Error malformed_error(std::uint64_t record, const Error& fault) const {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "formats/bytes/line_reader.h"
+#include "formats/bytes/text_view.h"
 #include "formats/bytes/value.h"
 
 namespace npyfs {
@@ -22,14 +23,7 @@ constexpr std::size_t kMostLineNbytes = std::size_t{1} << 20;
 constexpr std::size_t kHeadNbytes = 4096;
 constexpr std::size_t kMostPathNbytes = 4096;  // as Linux has it
 
-std::string_view strip(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\v\f";
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
+constexpr std::string_view kBlanks = " \t\r\v\f";
 
 // "http" of "http://host/a.tar"; empty for paths (RFC 3986, 3.1).
 std::string_view scheme_of(std::string_view path) {
@@ -71,7 +65,7 @@ std::optional<std::string> first_line(const ByteSource& source) {
   if (head.text.empty() || (end == std::string::npos && !head.is_all)) {
     return std::nullopt;
   }
-  return std::string(strip(std::string_view(head.text).substr(0, end)));
+  return std::string(strip(std::string_view(head.text).substr(0, end), kBlanks));
 }
 
 // Lines may be long, messages not.
@@ -113,7 +107,7 @@ void for_each_line(const ByteSource& list, const std::function<void(const ListLi
                                    "object",
                                    lines.number(), kMostLineNbytes));
     }
-    if (const std::string_view stripped = strip(text); !stripped.empty()) {
+    if (const std::string_view stripped = strip(text, kBlanks); !stripped.empty()) {
       take({stripped, lines.number()});
     }
   }
@@ -143,11 +137,7 @@ std::string local_path(const ByteSource& list, const ListLine& line, std::string
 }
 
 Error unopened_error(const ByteSource& list, std::uint32_t line, const Error& error) {
-  const char* hint = error.kind() == ErrorKind::kNotFound
-                         ? "; relative paths are looked for in the working directory, "
-                           "the list's folder and --base-dir"
-                         : "";
-  const Error placed = list_error(list, line, std::string(error.what()) + hint);
+  const Error placed = list_error(list, line, error.what());
   return {error.kind(), placed.what(), error.to_errno()};
 }
 

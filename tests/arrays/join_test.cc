@@ -11,6 +11,8 @@
 #include <map>
 #include <random>
 
+#include "formats/arrays/key_map.h"
+#include "tests/formats/records.h"
 #include "tests/support/fake_table.h"
 
 namespace npyfs {
@@ -141,6 +143,27 @@ TEST(JoinRows, IsLikeAMapAtRandom) {
       ASSERT_EQ(found.missing, missing);
     }
   }
+}
+
+TEST(MapKeys, TakesIntegersAsTheTextTheyPrintAs) {
+  const testing::TemporaryFolder folder;
+  testing::write_file(folder / "map", "7 seven\n-3 minus\n");
+  const TablePtr mapped = map_keys(numbered({-3, 7}), folder / "map");
+  ASSERT_EQ(mapped->key_kind(), KeyKind::kText);
+  EXPECT_EQ(mapped->text_key(0), "minus");
+  EXPECT_EQ(mapped->text_key(1), "seven");
+  EXPECT_NE(
+      refusal_of([&] { map_keys(numbered({8}), folder / "map"); }).text.find("it lacks record"),
+      std::string::npos);
+}
+
+TEST(MapKeys, SaysThatThereAreNoKeys) {
+  const testing::TemporaryFolder folder;
+  testing::write_file(folder / "map", "0 zero\n");
+  const auto refused = refusal_of([&] { map_keys(without_keys(1), folder / "map"); });
+  EXPECT_EQ(refused.kind, ErrorKind::kUsage);
+  EXPECT_NE(refused.text.find("the records of fake have no keys"), std::string::npos)
+      << refused.text;
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 #include <limits>
 #include <random>
 
-#include "formats/arrays/damaged_records.h"
 #include "formats/arrays/record_array.h"
 #include "formats/bytes/npy_header.h"
+#include "formats/damage_list.h"
 #include "tests/support/fake_table.h"
 #include "tests/support/read_plan.h"
 
@@ -159,6 +159,25 @@ TEST(LayOut, PadsRowsOfSeveralElements) {
   const Laid laid = lay(field, layout(Layout::kPad, "16705"));  // "AA"
   expect_array(laid["x"], "<i2", {3, 2, 2}, "abcdAAAAAAAAAAAAefghijkl");
   expect_slices(laid["x"]);
+}
+
+TEST(LayOut, PaddingTakesNoRoomInTheCache) {
+  constexpr std::size_t kLong = std::size_t{1} << 20;
+  FakeField field =
+      typed_field("x", "|u1", {{{3}, "abc"}, {{kLong}, std::string(kLong, 'o')}, {{2}, "de"}});
+  field.decoded = true;
+  const Laid laid = lay(field, layout(Layout::kPad, "42"));
+  EXPECT_EQ(read_array(laid["x"], {0, 5}), "abc**");
+  EXPECT_EQ(read_array(laid["x"], {2 * kLong, 2 * kLong + 4}), "de**");
+  Plan plan;
+  laid["x"].plan({0, laid["x"].nbytes()}, plan);
+  std::vector<std::uint64_t> chunks;
+  for (const Piece& piece : plan.pieces()) {
+    if (piece.kind == Piece::Kind::kChunk) {
+      chunks.push_back(piece.chunks->chunk_nbytes(piece.chunk));
+    }
+  }
+  EXPECT_EQ(chunks, (std::vector<std::uint64_t>{3, kLong, 2}));
 }
 
 TEST(LayOut, RefusesToStackWhatDiffers) {
@@ -494,9 +513,9 @@ TEST(StackItems, NoRunReachesOverDamageThatWasFoundLater) {
   const auto table = make_table(typed_field("x", "|u1", {{{2}, "ab"}, {{2}, "cd"}, {{2}, "ef"}}));
   const auto& column = table->fields()[0].typed;
   ASSERT_EQ(column->run(0), 3U);
-  auto damaged = std::make_shared<DamagedRecords>();
-  damaged->add(1, Error(ErrorKind::kCorrupt, "found later"));
-  damaged->finish();
+  auto damaged = std::make_shared<DamageList>();
+  damaged->add(1, [] { return fake_damage("found later"); });
+  damaged->shrink();
   const ArrayPtr array = stack_items({column, table, DType::simple("|u1"), {2}, damaged});
   Plan plan;
   array->plan({0, 6}, plan);

@@ -8,9 +8,10 @@
 #include <set>
 #include <utility>
 
-#include "formats/arrays/damaged_records.h"
-#include "formats/arrays/table_view.h"
+#include "formats/arrays/concatenated_table.h"
+#include "formats/arrays/selected_table.h"
 #include "formats/bytes/record_set.h"
+#include "formats/damage_list.h"
 #include "tests/arrays/review_tables.h"
 
 namespace npyfs::testing {
@@ -107,19 +108,24 @@ TEST(ViewsReview, NextIsTheLeastMemberFromThere) {
 }
 
 TEST(ViewsReview, OnlyTheFirstDamagedRecordsHaveTheirOwnText) {
-  DamagedRecords damaged;
+  DamageList damaged;
   EXPECT_EQ(damaged.find(0), nullptr);
   EXPECT_EQ(damaged.run(3, 10), 7U);
   for (std::uint64_t i = 0; i < 3000; ++i) {
-    damaged.add(2 * i + 1, Error(ErrorKind::kCorrupt, "text " + std::to_string(i)));
+    damaged.add(2 * i + 1, [&] {
+      return Damage{Error(ErrorKind::kCorrupt, "text " + std::to_string(i)), i};
+    });
   }
-  damaged.finish();
+  damaged.shrink();
   EXPECT_EQ(damaged.find(0), nullptr);
   EXPECT_EQ(damaged.find(4098), nullptr);
-  EXPECT_STREQ(damaged.find(1)->what(), "text 0");
-  EXPECT_STREQ(damaged.find(2047)->what(), "text 1023");
-  EXPECT_STREQ(damaged.find(5999)->what(),
-               "text 0 (found first; 3000 records are damaged, this is one of them)");
+  EXPECT_STREQ(damaged.find(1)->error.what(), "text 0");
+  EXPECT_STREQ(damaged.find(2047)->error.what(), "text 1023");
+  EXPECT_STREQ(damaged.find(5999)->error.what(),
+               "text 0 (found first; over 1024 records are damaged, this is one of them)");
+  EXPECT_EQ(damaged.find(2047)->nbytes, 1023U);
+  EXPECT_EQ(damaged.find(5999)->nbytes, std::nullopt);
+  EXPECT_EQ(damaged.size(), 3000U);
   EXPECT_EQ(damaged.run(4, 6005), 1U);
   EXPECT_EQ(damaged.run(6000, 6005), 5U);
   EXPECT_EQ(damaged.list().size(), 3000U);

@@ -2,13 +2,14 @@
 //
 // Tables made of tables, against what they are made of.
 
-#include "formats/arrays/table_view.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
+#include "formats/arrays/concatenated_table.h"
+#include "formats/arrays/layout.h"
+#include "formats/arrays/selected_table.h"
 #include "tests/support/fake_table.h"
 #include "tests/support/read_plan.h"
 
@@ -164,6 +165,94 @@ TEST(Concatenate, TypedFieldsToo) {
        make_table(bytes_field("x", {"z"})), make_table(typed_field("t", "<i2", {{{}, "de"}}))});
   EXPECT_EQ(contents(*table, "t"), (Strings{"|u1(2,)ab", "|u1(1,)c", "-", "<i2()de"}));
   EXPECT_EQ(find_field(*table, "t")->typed->uniform(), std::nullopt);
+}
+
+TEST(Concatenate, ATextThatATableLacksIsEmptyThere) {
+  const auto text = [](const std::string& dtype, const std::string& bytes) {
+    return typed_field("text", dtype, {{{}, bytes}});
+  };
+  FakeRecords with;
+  with.fields = {bytes_field("x", {"1"}), text("<U1", std::string("a\0\0\0", 4))};
+  FakeRecords without;
+  without.fields = {bytes_field("x", {"2", "3"})};
+  const TablePtr table = concatenate({make_table(without), make_table(with)});
+  const std::string none(4, '\0');
+  EXPECT_EQ(contents(*table, "text"),
+            (Strings{"<U1()" + none, "<U1()" + none, std::string("<U1()a\0\0\0", 9)}));
+  const LaidOutField laid =
+      lay_out("text", *find_field(*table, "text"), table, {}, [](const std::string&) {});
+  ASSERT_EQ(laid.arrays.size(), 1U);
+  EXPECT_EQ(laid.arrays[0].array->shape(), Shape{3});
+  EXPECT_EQ(testing::read_array(*laid.arrays[0].array), none + none + std::string("a\0\0\0", 4));
+  // Of other kinds there is nothing to be empty.
+  with.fields[1] = typed_field("text", "<i4", {{{}, "abcd"}});
+  EXPECT_EQ(contents(*concatenate({make_table(without), make_table(with)}), "text"),
+            (Strings{"-", "-", "<i4()abcd"}));
+}
+
+// A column that says something of each thing that a column may say.
+struct Telling : Column {
+  explicit Telling(std::uint32_t rate, std::string clash = {})
+      : rate_(rate), clash_(std::move(clash)) {}
+  std::uint64_t size() const override { return 2; }
+  void inspect(std::uint64_t /*record*/, Item& item) const override {
+    item.dtype = DType::simple("<i2");
+    item.shape = {3};
+  }
+  void plan(std::uint64_t /*record*/, ByteRange range, Plan& plan) const override {
+    plan.add_fill({&kByte, 1}, 0, range.nbytes());
+  }
+  bool time_series() const override { return true; }
+  std::optional<std::uint64_t> text_length(std::uint64_t record,
+                                           std::uint64_t known) const override {
+    return record + known;
+  }
+  std::optional<std::uint32_t> rate_hz() const override {
+    return clash_.empty() ? std::optional(rate_) : std::nullopt;
+  }
+  std::string rate_clash() const override { return clash_; }
+
+  static constexpr std::byte kByte{7};
+  std::uint32_t rate_;
+  std::string clash_;
+};
+
+struct TellingTable : FakeTable {
+  TellingTable(const std::string& name, std::uint32_t rate, const std::string& clash = {})
+      : FakeTable({name, {bytes_field("x", {"a", "b"})}}) {
+    fields_[0].name = "x";
+    fields_[0].typed = std::make_shared<Telling>(rate, clash);
+  }
+  const std::vector<Field>& fields() const override { return fields_; }
+  std::vector<Field> fields_{1};
+};
+
+TEST(Views, PassOnAllThatAColumnSays) {
+  const TablePtr a = std::make_shared<TellingTable>("a.ark", 8000);
+  const TablePtr b = std::make_shared<TellingTable>("b.ark", 16000);
+  const TablePtr odd = std::make_shared<TellingTable>("c.ark", 8000, "these clash");
+  const auto column = [](const TablePtr& table) { return table->fields().at(0).typed; };
+  const TablePtr tables[] = {concatenate({a, a}), select_rows(odd, Rows({1, 0, 1})),
+                             concatenate({a, odd}), concatenate({a, b})};
+  for (const TablePtr& table : tables) {
+    EXPECT_TRUE(column(table)->time_series());
+    EXPECT_EQ(column(table)->text_length(1, 10), table == tables[1] ? 10U : 11U);
+  }
+  EXPECT_EQ(column(tables[0])->rate_hz(), 8000U);
+  EXPECT_EQ(column(tables[0])->rate_clash(), "");
+  EXPECT_EQ(column(tables[1])->rate_hz(), std::nullopt);
+  EXPECT_EQ(column(tables[1])->rate_clash(), "these clash");
+  EXPECT_EQ(column(tables[2])->rate_clash(), "these clash");
+  EXPECT_EQ(column(tables[3])->rate_hz(), std::nullopt);
+  EXPECT_EQ(column(tables[3])->rate_clash(),
+            "those of b.ark have 16000 Hz, those of a.ark have 8000 Hz");
+  // Declared to be of another shape, too.
+  FieldChoices choices;
+  choices.shape["x"] = {1, 3};
+  std::string warned;
+  lay_out("x", tables[1]->fields()[0], tables[1], choices,
+          [&](const std::string& text) { warned += text; });
+  EXPECT_NE(warned.find("these clash"), std::string::npos) << warned;
 }
 
 TEST(Concatenate, KnowsThatAllAreAlikeWhereEachPartDoes) {

@@ -237,6 +237,40 @@ TEST(MakeView, TextIsAsWideAsItsLongest) {
   EXPECT_EQ(keys_of("@shuffle=1")->dtype().text(), "<U8");
 }
 
+TEST(MakeView, ReadsFewTextsToKnowTheirWidth) {
+  constexpr std::uint64_t kRecords = 1000;
+  for (const std::string letter : {"a", "\xe7\xb1\xbb"}) {
+    std::vector<std::string> texts;
+    for (std::uint64_t i = 0; i < kRecords; ++i) {
+      std::string text;
+      for (std::uint64_t n = 0; n < 10 + i * 7919 % 40 + (i == kRecords - 1 ? 50 : 0); ++n) {
+        text += letter;
+      }
+      texts.push_back(text);
+    }
+    testing::FakeField field = bytes_field("txt", texts);
+    field.extension = "txt";
+    const auto table = make_table(field);
+    const Dataset dataset =
+        build_dataset({{"train", "", "train", "fake", {table}}}, {}, [](const std::string&) {});
+    const auto dtype_of = [&](const std::string& name) {
+      const Dataset view = make_view(dataset, parse_view(name).value());
+      return view.splits.at(0).arrays.at(0).array->dtype().text();
+    };
+    ASSERT_EQ(dataset.splits.at(0).arrays.at(0).name, "txt");
+    ASSERT_EQ(dataset.splits.at(0).arrays.at(0).array->dtype().text(), "<U61");
+    table->source().forget_reads();
+    EXPECT_EQ(dtype_of("@part=0of2"), "<U49");
+    EXPECT_EQ(dtype_of("@part=1of2"), "<U61");
+    EXPECT_EQ(dtype_of("@shuffle=3,part=1of500"), dtype_of("@shuffle=3,part=1of500"));
+    EXPECT_LT(table->source().reads(), 100U);
+    // What cannot be read is no reason to show nothing.
+    table->source().set_failing(true);
+    EXPECT_NO_THROW(dtype_of("@part=0of2"));
+    EXPECT_EQ(dtype_of("@part=1of2"), "<U61");
+  }
+}
+
 // 3 x 4 in Fortran order: a row is every third byte.
 class FortranArray : public Array {
  public:

@@ -267,6 +267,93 @@ TEST(Unpack, ReadingOnDecodesALargeFrameOnce) {
   }
 }
 
+// A shard of one frame that is read with others.
+struct CountedShard {
+  ByteVector plain;
+  ByteVector packed;
+  std::shared_ptr<CountingSource> base;
+  OneChunkCache cache;
+  SourcePtr source;
+  std::uint64_t scanned = 0;
+
+  CountedShard(ByteVector bytes, ByteVector frame, const UnpackOptions& options)
+      : plain(std::move(bytes)),
+        packed(std::move(frame)),
+        base(std::make_shared<CountingSource>(packed)),
+        source(open_unpacked(base, cache, options)),
+        scanned(base->read_nbytes()) {}
+  std::uint64_t read_nbytes() const { return base->read_nbytes() - scanned; }
+};
+
+TEST(Unpack, ReadersOfSeveralShardsGoOnWhereTheyWere) {
+  const ByteVector plain = some_bytes(16 << 20);
+  UnpackOptions options;
+  options.paused = std::make_shared<PausedDecoders>();
+  options.cache_nbytes = std::uint64_t{64} << 20;  // chunks of 8 MiB, and as much for decoders
+  std::vector<std::unique_ptr<CountedShard>> shards;
+  shards.push_back(std::make_unique<CountedShard>(plain, zstd_frame(plain), options));
+  shards.push_back(std::make_unique<CountedShard>(plain, bzip2_stream(plain), options));
+  for (std::size_t at = 0; at < plain.size(); at += 4 << 20) {
+    for (const auto& shard : shards) {
+      ByteVector part(4 << 20);
+      shard->source->read_at(at, part);
+      ASSERT_TRUE(
+          std::equal(part.begin(), part.end(), plain.begin() + static_cast<std::ptrdiff_t>(at)));
+    }
+  }
+  for (const auto& shard : shards) {
+    EXPECT_LT(shard->read_nbytes(), shard->packed.size() + (1U << 20));
+  }
+}
+
+TEST(Unpack, DecodersThatWaitTakeNoMoreThanIsAllowed) {
+  UnpackOptions options;
+  options.paused = std::make_shared<PausedDecoders>();
+  options.cache_nbytes = std::uint64_t{8} << 20;  // chunks of 1 MiB, and as much for decoders
+  const ByteVector plain = some_bytes(3 << 20);
+  std::vector<std::unique_ptr<CountedShard>> shards;
+  std::uint64_t one = 0;
+  for (int i = 0; i < 50; ++i) {
+    shards.push_back(std::make_unique<CountedShard>(plain, zstd_frame(plain), options));
+    std::byte byte{};
+    shards.back()->source->read_at(1 << 20, {&byte, 1});
+    one = one == 0 ? options.paused->nbytes() : one;
+    EXPECT_GT(one, std::uint64_t{1} << 20);  // of which one is kept nevertheless
+    EXPECT_LE(options.paused->nbytes(), one + (1U << 16));
+  }
+  shards.clear();
+  EXPECT_EQ(options.paused->nbytes(), 0U);
+}
+
+TEST(PausedDecoders, TheOldestGoFirst) {
+  const MemorySource base("t.zst", zstd_frame(some_bytes(100)));
+  PausedDecoders kept;
+  const auto put = [&](std::uint64_t serial, std::uint64_t most_nbytes) {
+    auto decoder = std::make_unique<PausedDecoder>(base, Packing::kZstd, serial);
+    decoder->nbytes = 10;
+    kept.put(std::move(decoder), most_nbytes);
+  };
+  for (std::uint64_t serial = 1; serial <= 3; ++serial) {
+    put(serial, 30);
+  }
+  put(1, 30);  // in place of itself
+  EXPECT_EQ(kept.nbytes(), 30U);
+  put(4, 30);
+  EXPECT_EQ(kept.take(2), nullptr);
+  for (const std::uint64_t serial : {1, 3, 4}) {
+    const auto decoder = kept.take(serial);
+    ASSERT_NE(decoder, nullptr) << serial;
+    EXPECT_EQ(decoder->serial, serial);
+    EXPECT_EQ(kept.take(serial), nullptr);
+  }
+  EXPECT_EQ(kept.nbytes(), 0U);
+  for (std::uint64_t serial = 1; serial <= 100; ++serial) {
+    put(serial, 5);
+    EXPECT_EQ(kept.nbytes(), 10U);
+  }
+  EXPECT_NE(kept.take(100), nullptr);
+}
+
 // Decodes for every read. Any thread.
 class NoCache : public ChunkCache {
  public:

@@ -12,6 +12,7 @@
 #include "cli/load.h"
 #include "cli/umount.h"
 #include "tests/cli/scratch_folder.h"
+#include "tests/support/fake_table.h"
 
 namespace npyfs {
 namespace {
@@ -42,6 +43,24 @@ TEST(Info, Text) {
   expect_says(info_text(one_array()),
               {"train/", "x.npy", "<f4", "(50, 100, 20)", "400000", "mapped", "ffrecord",
                "a.ffr and 1 more", "attrs  note", "1 split"});
+}
+
+TEST(Info, SaysWhereRecordsAreOnlyWhereTheyAre) {
+  const auto text_of = [](const TablePtr& table) {
+    Dataset dataset = one_array();
+    dataset.splits[0].records = table;
+    return info_text(dataset);
+  };
+  const auto field = testing::bytes_field("x", {"a", "b"});
+  EXPECT_NE(text_of(testing::make_table(field)).find("2 records, each also in train/records/\n"),
+            std::string::npos);
+  struct Rows : testing::FakeTable {
+    using FakeTable::FakeTable;
+    const std::vector<StoredUnit>& stored() const override { return none; }
+    std::vector<StoredUnit> none;
+  };
+  const std::string text = text_of(std::make_shared<Rows>(testing::FakeRecords{"rows", {field}}));
+  EXPECT_NE(text.find("train/  2 records\n"), std::string::npos) << text;
 }
 
 TEST(Info, Json) {

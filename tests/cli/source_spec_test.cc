@@ -116,6 +116,7 @@ TEST(SourceSpec, TakesKaldisSpecifiers) {
   EXPECT_TRUE(spec.permissive);
   EXPECT_TRUE(spec.keys_sorted);
   EXPECT_FALSE(parse_source("scp,no,ncs:file").permissive);
+  EXPECT_STREQ(parse_source("b,bg,scp,p,np:file").format->name, "scp");
 }
 
 TEST(SplitWords, FormatNamesAreSorted) {

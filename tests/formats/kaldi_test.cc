@@ -11,11 +11,13 @@
 #include <csignal>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "formats/bytes/inflate.h"
 #include "formats/kaldi/ark.h"
 #include "formats/kaldi/location.h"
 #include "formats/kaldi/pipe.h"
+#include "formats/kaldi/specifier.h"
 #include "formats/kaldi/text.h"
 #include "tests/formats/records.h"
 
@@ -46,12 +48,12 @@ std::string refusal_of(const std::string& bytes, const std::string& kind = "") {
 }
 
 // All items of the main field, decoded; nothing must be read out of bounds.
-void decode_all(const ObjectIndex& index) {
+void decode_all(ObjectIndex index) {
   struct Context : DecodeContext {
     void require_intact(const RecordTable&, std::uint64_t) override {}
     void mark_damaged(ByteRange, std::exception_ptr) override {}
   } context;
-  const auto table = make_kaldi_table(index);
+  const auto table = make_kaldi_table(std::move(index));
   for (const Field& field : table->fields()) {
     for (std::uint64_t record = 0; record < table->size(); ++record) {
       Item item;
@@ -82,12 +84,12 @@ TEST(Kaldi, GuessesWhatFourByteNumbersAre) {
       {"bool.ark", ObjectKind::kBool},
       {"ivec_empty.ark", ObjectKind::kInt32Vector}};
   for (const auto& [name, kind] : tables) {
-    const ObjectIndex index = read(read_file(table(name)));
+    ObjectIndex index = read(read_file(table(name)));
     ASSERT_FALSE(index.objects.empty()) << name;
     for (const Object& object : index.objects) {
       EXPECT_EQ(object.kind, kind) << name;
     }
-    decode_all(index);
+    decode_all(std::move(index));
   }
 }
 
@@ -132,6 +134,26 @@ TEST(Kaldi, TakesLocationsApart) {
                            "x:99999999999999999999"}) {
     EXPECT_EQ(parse_location(text).kind, ScriptLocation::Kind::kRefused) << text;
   }
+}
+
+// kaldi-table.cc, ClassifyRspecifier and ClassifyWspecifier.
+TEST(Kaldi, KnowsSpecifiersOfReadersAndWriters) {
+  for (const char* words : {"ark", "scp", "ark,s,cs", "o b,np,ark", "scp,t,no,ns,ncs,bg,p"}) {
+    EXPECT_TRUE(parse_table_specifier(words)) << words;
+  }
+  for (const char* words : {"ark,f", "ark,scp", "ark,scp,t,nf", "scp,p,b"}) {
+    EXPECT_TRUE(is_table_specifier(words)) << words;
+    EXPECT_EQ(parse_table_specifier(words).has_value(), std::string(words) == "scp,p,b") << words;
+  }
+  for (const char* words :
+       {"", "s,cs", "ark,nbg", "ark,nt", "scp,ark", "ark,ark", "ark,", "ark,s,f", "arks", "a b"}) {
+    EXPECT_FALSE(is_table_specifier(words)) << words;
+  }
+  EXPECT_TRUE(parse_table_specifier("ark,np,p,s")->permissive);
+  EXPECT_FALSE(parse_table_specifier("ark,p,np")->permissive);
+  EXPECT_TRUE(parse_table_specifier("s,scp")->keys_sorted);
+  EXPECT_TRUE(parse_table_specifier("s,scp")->is_script);
+  EXPECT_EQ(parse_location("ark,nbg:x").kind, ScriptLocation::Kind::kFile);
 }
 
 TEST(Kaldi, ClampsRangesAsKaldiDoes) {
@@ -435,12 +457,12 @@ TEST(Kaldi, RandomDamage) {
         bytes[random() % std::min<std::size_t>(bytes.size(), 4000)] = static_cast<char>(random());
       }
       try {
-        const ObjectIndex index = read(bytes, "", i % 2 == 0);
+        ObjectIndex index = read(bytes, "", i % 2 == 0);
         EXPECT_EQ(index.keys.size(), index.objects.size()) << name << ", round " << i;
-        decode_all(index);
         for (const Object& object : index.objects) {
           EXPECT_LE(object.offset + object.nbytes, bytes.size()) << name << ", round " << i;
         }
+        decode_all(std::move(index));
       } catch (const Error& error) {
         EXPECT_NE(bytes, good) << name << ": " << error.what();
       }

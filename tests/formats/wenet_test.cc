@@ -198,6 +198,20 @@ TEST_F(WenetList, AFirstLineMayBeLong) {
               AllOf(HasSubstr("line 1"), HasSubstr("no JSON")));
 }
 
+TEST_F(WenetList, WhereAPathWasLookedForIsSaidOnceAndOfRelativeOnesOnly) {
+  const auto count = [](const std::string& text) {
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = text.find("working directory", at)) != std::string::npos; ++at) {
+      ++n;
+    }
+    return n;
+  };
+  EXPECT_EQ(count(refusal_of("{\"key\": \"a\", \"wav\": \"gone.wav\", \"txt\": \"\"}\n")), 1U);
+  EXPECT_EQ(count(refusal_of("{\"key\": \"a\", \"wav\": \"/gone.wav\", \"txt\": \"\"}\n")), 0U);
+  EXPECT_THAT(refusal_of("{\"key\": \"a\", \"wav\": \"/gone.wav\", \"txt\": \"\"}\n"),
+              HasSubstr("/gone.wav: cannot open"));
+}
+
 TEST_F(WenetList, ADamagedWaveIsOneRecordsDamage) {
   write_file(folder_ / "bad.wav", "RIFF\4\0\0\0WAVEjunk"s);
   const auto opened = open(

@@ -2,41 +2,13 @@
 
 #include "formats/bytes/codecs/numbers.h"
 
+#include "formats/bytes/half.h"
+
 namespace npyfs {
 
-float to_float(Half half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half.bits & 0x8000U) << 16;
-  const std::uint32_t exponent = (half.bits >> 10) & 0x1fU;
-  const std::uint32_t fraction = half.bits & 0x3ffU;
-  if (exponent == 0x1f) {
-    return std::bit_cast<float>(sign | 0x7f800000U | fraction << 13);
-  }
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
-}
+float to_float(Half half) { return from_half<float>(half.bits); }
 
-Half to_half(float number) {
-  const auto bits = std::bit_cast<std::uint32_t>(number);
-  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
-  const std::uint32_t magnitude = bits & 0x7fffffffU;
-  if (magnitude > 0x7f800000U) {
-    // A NaN stays one even where the bits that say so are cut off.
-    const std::uint32_t payload = magnitude >> 13 & 0x3ffU;
-    return {static_cast<std::uint16_t>(sign | 0x7c00U | (payload != 0 ? payload : 1U))};
-  }
-  if (magnitude >= 0x477ff000U) {  // rounds to more than 65504
-    return {static_cast<std::uint16_t>(sign | 0x7c00U)};
-  }
-  if (magnitude < 0x38800000U) {  // below the smallest normal half: a multiple of 2^-24
-    const auto multiple = static_cast<std::uint16_t>(std::nearbyint(std::abs(number) * 0x1p24F));
-    return {static_cast<std::uint16_t>(sign | multiple)};
-  }
-  const std::uint32_t rounded = magnitude + 0xfffU + (magnitude >> 13 & 1U);
-  return {static_cast<std::uint16_t>(sign | ((rounded - 0x38000000U) >> 13))};
-}
+Half to_half(float number) { return {to_half_bits(number)}; }
 
 std::optional<NumberType> number_type(const DType& dtype) {
   const bool is_float = dtype.kind == 'f' && dtype.itemsize >= 2;

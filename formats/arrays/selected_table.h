@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables made of tables: several sources one behind the other, or some rows of one in an order.
+// A table made of some records of another, in an order.
 
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "formats/format.h"
 
 namespace npyfs {
-
-using TablePtr = std::shared_ptr<const RecordTable>;
 
 // Which records of a table a view shows, in order. Immutable.
 class Rows {
@@ -52,11 +47,6 @@ class Rows {
   std::vector<std::uint64_t> list_;
   std::uint64_t size_ = 0;
 };
-
-// The tables' records in order. Fields are matched by name; a table without a field lacks it in all
-// its records. Keys only where all tables (but empty ones) have keys of one kind. One table is
-// returned as it is. Throws kUnsupported where a field is bytes here and of known type there.
-TablePtr concatenate(std::vector<TablePtr> tables);
 
 // The records `rows` of `table`; `table` itself where these are all in its order.
 TablePtr select_rows(TablePtr table, Rows rows);

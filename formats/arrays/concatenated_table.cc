@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/arrays/table_view.h"
+#include "formats/arrays/concatenated_table.h"
 
 #include <fmt/format.h>
 
@@ -23,6 +23,7 @@ class Starts {
       ends.push_back((ends.empty() ? 0 : ends.back()) + table->size());
     }
     ends_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(ends));
+    tables_ = std::make_shared<const std::vector<TablePtr>>(tables);
   }
   std::uint64_t size() const { return ends_->empty() ? 0 : ends_->back(); }
 
@@ -36,11 +37,16 @@ class Starts {
     return {part, record - begin(part)};
   }
   std::uint64_t count(std::size_t part) const { return (*ends_)[part] - begin(part); }
+  // For messages.
+  std::string name(std::size_t part) const {
+    return printable((*tables_)[part]->sources().front()->name());
+  }
 
  private:
   std::uint64_t begin(std::size_t part) const { return part == 0 ? 0 : (*ends_)[part - 1]; }
 
   std::shared_ptr<const std::vector<std::uint64_t>> ends_;
+  std::shared_ptr<const std::vector<TablePtr>> tables_;
 };
 
 class ConcatByteColumn : public ByteColumn {
@@ -89,20 +95,52 @@ class ConcatByteColumn : public ByteColumn {
   std::vector<std::shared_ptr<const ByteColumn>> parts_;
 };
 
+// Nothing where the column has no item, or one that is no text.
+std::optional<DType> text_type(const Column& column) {
+  Item item;
+  for (std::uint64_t record = 0; record < column.size(); ++record) {
+    item.present = true;
+    item.damage = nullptr;
+    try {
+      column.inspect(record, item);
+    } catch (const Error&) {
+      continue;  // of damaged headers the survey speaks
+    }
+    if (item.present && item.damage == nullptr) {
+      return item.dtype.kind == 'U' && item.shape.empty() ? std::optional(item.dtype)
+                                                          : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 class ConcatColumn : public Column {
  public:
   explicit ConcatColumn(const Starts& starts) : starts_(starts) {}
   void add_part(std::shared_ptr<const Column> part) { parts_.push_back(std::move(part)); }
+  // Once all parts are there: the records of those that lack a text have an empty one.
+  void finish() {
+    if (std::find(parts_.begin(), parts_.end(), nullptr) == parts_.end()) {
+      return;
+    }
+    for (std::size_t part = 0; part < parts_.size() && !text_; ++part) {
+      text_ = parts_[part] != nullptr ? text_type(*parts_[part]) : std::nullopt;
+    }
+  }
 
   std::uint64_t size() const override { return starts_.size(); }
   void inspect(std::uint64_t record, Item& item) const override {
     const auto at = starts_.find(record);
-    if (parts_[at.part] == nullptr) {
-      item.present = false;
-      item.damage = nullptr;
+    if (parts_[at.part] != nullptr) {
+      parts_[at.part]->inspect(at.record, item);
       return;
     }
-    parts_[at.part]->inspect(at.record, item);
+    item.damage = nullptr;
+    item.present = text_.has_value();
+    if (text_) {
+      item.dtype = *text_;
+      item.shape.clear();
+    }
   }
   std::optional<Item> uniform() const override {
     std::optional<Item> common;
@@ -126,7 +164,12 @@ class ConcatColumn : public Column {
         return nullptr;
       }
     }
+    all->finish();
     return all;
+  }
+  bool time_series() const override {
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [](const auto& part) { return part != nullptr && part->time_series(); });
   }
   std::optional<std::uint32_t> rate_hz() const override {
     std::optional<std::uint32_t> common;
@@ -142,16 +185,42 @@ class ConcatColumn : public Column {
     }
     return common;
   }
+  std::string rate_clash() const override {
+    std::optional<std::pair<std::size_t, std::uint32_t>> first;
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      if (parts_[part] == nullptr || starts_.count(part) == 0) {
+        continue;
+      }
+      if (std::string clash = parts_[part]->rate_clash(); !clash.empty()) {
+        return clash;
+      }
+      const auto rate = parts_[part]->rate_hz();
+      if (rate && first && *rate != first->second) {
+        return fmt::format("those of {} have {} Hz, those of {} have {} Hz", starts_.name(part),
+                           *rate, starts_.name(first->first), first->second);
+      }
+      if (rate && !first) {
+        first = {part, *rate};
+      }
+    }
+    return {};
+  }
   bool decoded(std::uint64_t record) const override {
     const auto at = starts_.find(record);
     return parts_[at.part] != nullptr && parts_[at.part]->decoded(at.record);
   }
-  std::optional<std::uint64_t> text_length(std::uint64_t record) const override {
+  std::optional<std::uint64_t> text_length(std::uint64_t record,
+                                           std::uint64_t known) const override {
     const auto at = starts_.find(record);
-    return parts_[at.part] != nullptr ? parts_[at.part]->text_length(at.record) : 0;
+    return parts_[at.part] != nullptr ? parts_[at.part]->text_length(at.record, known) : 0;
   }
   void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
     const auto at = starts_.find(record);
+    if (parts_[at.part] == nullptr) {
+      static constexpr std::byte kNothing{0};
+      plan.add_fill({&kNothing, 1}, 0, range.nbytes());
+      return;
+    }
     parts_[at.part]->plan(at.record, range, plan);
   }
   void decode(std::uint64_t record, std::span<std::byte> out,
@@ -167,6 +236,7 @@ class ConcatColumn : public Column {
  private:
   Starts starts_;
   std::vector<std::shared_ptr<const Column>> parts_;
+  std::optional<DType> text_;  // of the empty texts of parts that lack the field
 };
 
 class ConcatTable : public RecordTable {
@@ -299,7 +369,9 @@ class ConcatTable : public RecordTable {
       merged.bytes = merge_columns<ConcatByteColumn>(found, &Field::bytes);
     }
     if (no_type_in == nullptr) {
-      merged.typed = merge_columns<ConcatColumn>(found, &Field::typed);
+      const auto typed = merge_columns<ConcatColumn>(found, &Field::typed);
+      typed->finish();
+      merged.typed = typed;
     }
     return merged;
   }
@@ -317,7 +389,7 @@ class ConcatTable : public RecordTable {
   }
 
   template <typename Concat, typename T, typename Part>
-  std::shared_ptr<const Concat> merge_columns(const Found<T>& found, Part T::*column) const {
+  std::shared_ptr<Concat> merge_columns(const Found<T>& found, Part T::*column) const {
     auto merged = std::make_shared<Concat>(starts_);
     auto next = found.begin();
     for (std::size_t i = 0; i < tables_.size(); ++i) {
@@ -335,118 +407,6 @@ class ConcatTable : public RecordTable {
   std::vector<StoredUnit> stored_;
 };
 
-class SelectedByteColumn : public ByteColumn {
- public:
-  SelectedByteColumn(std::shared_ptr<const ByteColumn> base, std::shared_ptr<const Rows> rows)
-      : base_(std::move(base)), rows_(std::move(rows)) {}
-
-  std::uint64_t size() const override { return rows_->size(); }
-  bool locate(std::uint64_t record, std::vector<Extent>& out) const override {
-    return base_->locate((*rows_)[record], out);
-  }
-  const Damage* damage(std::uint64_t record) const override {
-    return base_->damage((*rows_)[record]);
-  }
-  Guard guard(std::uint64_t record) const override { return base_->guard((*rows_)[record]); }
-  std::uint64_t run(std::uint64_t record) const override {
-    const std::uint64_t base_run = base_->run((*rows_)[record]);
-    return base_run > 1 ? std::min(base_run, rows_->run(record)) : 1;
-  }
-  std::optional<std::uint64_t> equal_nbytes() const override { return base_->equal_nbytes(); }
-
- private:
-  std::shared_ptr<const ByteColumn> base_;
-  std::shared_ptr<const Rows> rows_;
-};
-
-class SelectedColumn : public Column {
- public:
-  SelectedColumn(std::shared_ptr<const Column> base, std::shared_ptr<const Rows> rows)
-      : base_(std::move(base)), rows_(std::move(rows)) {}
-
-  std::uint64_t size() const override { return rows_->size(); }
-  void inspect(std::uint64_t record, Item& item) const override {
-    base_->inspect((*rows_)[record], item);
-  }
-  std::optional<Item> uniform() const override { return base_->uniform(); }
-  bool time_series() const override { return base_->time_series(); }
-  std::shared_ptr<const Column> converted(const DType& dtype) const override {
-    auto base = base_->converted(dtype);
-    return base == nullptr ? nullptr : std::make_shared<SelectedColumn>(std::move(base), rows_);
-  }
-  std::optional<std::uint32_t> rate_hz() const override { return base_->rate_hz(); }
-  bool decoded(std::uint64_t record) const override { return base_->decoded((*rows_)[record]); }
-  std::optional<std::uint64_t> text_length(std::uint64_t record) const override {
-    return base_->text_length((*rows_)[record]);
-  }
-  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
-    base_->plan((*rows_)[record], range, plan);
-  }
-  void decode(std::uint64_t record, std::span<std::byte> out,
-              DecodeContext& context) const override {
-    base_->decode((*rows_)[record], out, context);
-  }
-  std::uint64_t run(std::uint64_t record) const override {
-    const std::uint64_t base_run = base_->run((*rows_)[record]);
-    return base_run > 1 ? std::min(base_run, rows_->run(record)) : 1;
-  }
-
- private:
-  std::shared_ptr<const Column> base_;
-  std::shared_ptr<const Rows> rows_;
-};
-
-class SelectedTable : public RecordTable {
- public:
-  SelectedTable(TablePtr base, Rows rows)
-      : base_(std::move(base)), rows_(std::make_shared<const Rows>(std::move(rows))) {
-    for (Field field : base_->fields()) {
-      if (field.bytes != nullptr) {
-        field.bytes = std::make_shared<SelectedByteColumn>(field.bytes, rows_);
-      }
-      if (field.typed != nullptr) {
-        field.typed = std::make_shared<SelectedColumn>(field.typed, rows_);
-      }
-      fields_.push_back(std::move(field));
-    }
-    for (StoredUnit unit : base_->stored()) {
-      unit.bytes = std::make_shared<SelectedByteColumn>(unit.bytes, rows_);
-      stored_.push_back(std::move(unit));
-    }
-    if (base_->damaged_count() > 0) {
-      for (std::uint64_t i = 0; i < rows_->size(); ++i) {
-        damaged_count_ += base_->damage((*rows_)[i]) != nullptr ? 1 : 0;
-      }
-    }
-  }
-
-  std::uint64_t size() const override { return rows_->size(); }
-  const std::vector<Field>& fields() const override { return fields_; }
-  const std::vector<StoredUnit>& stored() const override { return stored_; }
-  std::vector<SourcePtr> sources() const override { return base_->sources(); }
-  KeyKind key_kind() const override { return base_->key_kind(); }
-  std::int64_t int_key(std::uint64_t record) const override {
-    return base_->int_key((*rows_)[record]);
-  }
-  std::string_view text_key(std::uint64_t record) const override {
-    return base_->text_key((*rows_)[record]);
-  }
-  const Damage* damage(std::uint64_t record) const override {
-    return base_->damage((*rows_)[record]);
-  }
-  std::uint64_t damaged_count() const override { return damaged_count_; }
-  std::optional<Checksum> checksum(std::uint64_t record) const override {
-    return base_->checksum((*rows_)[record]);
-  }
-
- private:
-  TablePtr base_;
-  std::shared_ptr<const Rows> rows_;
-  std::uint64_t damaged_count_ = 0;
-  std::vector<Field> fields_;
-  std::vector<StoredUnit> stored_;
-};
-
 }  // namespace
 
 TablePtr concatenate(std::vector<TablePtr> tables) {
@@ -454,84 +414,6 @@ TablePtr concatenate(std::vector<TablePtr> tables) {
     return std::move(tables.front());
   }
   return std::make_shared<ConcatTable>(std::move(tables));
-}
-
-Rows::Rows(std::vector<std::uint64_t> list) : size_(list.size()) {
-  std::uint64_t runs = 0;
-  for (std::uint64_t row = 0; row < size_; ++row) {
-    runs += row == 0 || list[row] != list[row - 1] + 1 ? 1 : 0;
-  }
-  if (2 * runs > size_) {
-    list_ = std::move(list);
-    return;
-  }
-  runs_.reserve(runs);
-  for (std::uint64_t row = 0; row < size_; ++row) {
-    if (row == 0 || list[row] != list[row - 1] + 1) {
-      runs_.push_back({row, list[row]});
-    }
-  }
-}
-
-Rows Rows::without(const std::vector<std::uint64_t>& left_out, std::uint64_t count) {
-  Rows rows;
-  std::uint64_t begin = 0;
-  for (const std::uint64_t record : left_out) {
-    rows.add_run(begin, record - begin);
-    begin = record + 1;
-  }
-  rows.add_run(begin, count - begin);
-  if (2 * rows.runs_.size() > rows.size_) {
-    for (std::uint64_t row = 0; row < rows.size_; ++row) {
-      rows.list_.push_back(rows[row]);
-    }
-    rows.runs_ = {};
-  }
-  rows.list_.shrink_to_fit();
-  rows.runs_.shrink_to_fit();
-  return rows;
-}
-
-Rows Rows::range(std::uint64_t begin, std::uint64_t end) {
-  Rows rows;
-  rows.add_run(begin, end - begin);
-  return rows;
-}
-
-void Rows::add_run(std::uint64_t record, std::uint64_t count) {
-  if (count > 0) {
-    runs_.push_back({size_, record});
-    size_ += count;
-  }
-}
-
-std::vector<Rows::Run>::const_iterator Rows::run_at(std::uint64_t row) const {
-  const auto next =
-      std::upper_bound(runs_.begin(), runs_.end(), row,
-                       [](std::uint64_t wanted, const Run& run) { return wanted < run.row; });
-  return next - 1;
-}
-
-std::uint64_t Rows::run(std::uint64_t row) const {
-  if (runs_.empty()) {
-    return 1;
-  }
-  const auto next = run_at(row) + 1;
-  return (next == runs_.end() ? size_ : next->row) - row;
-}
-
-TablePtr select_rows(TablePtr table, Rows rows) {
-  if (rows.size() == table->size() && (rows.size() == 0 || rows.run(0) == rows.size())) {
-    return table;
-  }
-  return std::make_shared<SelectedTable>(std::move(table), std::move(rows));
-}
-
-TablePtr leave_out(TablePtr table, std::vector<std::uint64_t> left_out) {
-  std::sort(left_out.begin(), left_out.end());
-  left_out.erase(std::unique(left_out.begin(), left_out.end()), left_out.end());
-  const std::uint64_t count = table->size();
-  return select_rows(std::move(table), Rows::without(left_out, count));
 }
 
 }  // namespace npyfs
