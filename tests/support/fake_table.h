@@ -46,14 +46,14 @@ struct FakeRecords {
   std::string name = "fake";
   std::vector<FakeField> fields;
   KeyKind key_kind = KeyKind::kNone;
-  std::vector<std::int64_t> int_keys;
-  std::vector<std::string> text_keys;
+  std::vector<std::int64_t> int_keys = {};
+  std::vector<std::string> text_keys = {};
   // Whole records; what is said of a size is Damage::nbytes.
-  std::map<std::uint64_t, Damage> damage;
+  std::map<std::uint64_t, Damage> damage = {};
   // Of the first field. A failing record has a bit of its last byte flipped.
   bool checksums = false;
   Checksum::Kind checksum_kind = Checksum::Kind::kCrc32;
-  std::set<std::uint64_t> failing;
+  std::set<std::uint64_t> failing = {};
   std::int64_t mtime_ns = 0;
 };
 
