@@ -67,7 +67,14 @@ class ChunkReader : public ChunkGrid {
     }
     // Where an array is made empty the library leaves the chunk of an index of one.
     if (outside_ > 0 && chunk_count() > 0) {
-      warn(outside_text());
+      unnamed_damage_ = Damage{
+          file_error(ErrorKind::kCorrupt, source_->name(),
+                     outside_text() + "; a chunk that the index does not name may be one of them"),
+          chunk_nbytes(0)};
+      warn(
+          fmt::format("{}: {}; chunks that it does not name cannot be read: the file is damaged, "
+                      "copy it again, or, where a writer has it open, mount it again",
+                      printable(source_->name()), outside_text()));
     }
     std::uint64_t damaged = 0;
     std::uint64_t unfiltered = 0;
@@ -123,6 +130,10 @@ class ChunkReader : public ChunkGrid {
     }
     const auto stored = find(chunk);
     if (!stored) {
+      if (unnamed_damage_) {
+        place.kind = ChunkPlace::Kind::kDamaged;
+        place.damage = &*unnamed_damage_;
+      }
       return place;
     }
     if (const Fault fault = fault_of(chunk, *stored); fault != Fault::kNone) {
@@ -169,10 +180,7 @@ class ChunkReader : public ChunkGrid {
       return shape_text(lengths);
     };
     return fmt::format(
-        "{}: the index of {} names {} at {} in a grid of {}, outside its shape {}; what should be "
-        "there instead reads as the fill value: the file is damaged, copy it again, or, where a "
-        "writer has it open, mount it again",
-        printable(source_->name()), printable(path_),
+        "the index of {} names {} at {} in a grid of {}, outside its shape {}", printable(path_),
         outside_ == 1 ? "a chunk" : fmt::format("{} chunks, the first of them", outside_),
         shape_text(first_outside_), own(grid_shape()), own(shape()));
   }
@@ -288,6 +296,7 @@ class ChunkReader : public ChunkGrid {
   std::optional<Damage> further_damage_;     // of all others
   std::optional<Damage> filter_damage_;      // of all that need a filter that is not known here
   std::optional<Damage> all_damaged_;
+  std::optional<Damage> unnamed_damage_;  // of those that are not in the index
 };
 
 // Where an array's chunks are looked for.

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,7 @@ class HierarchyReader {
                        "no zarr metadata, expected zarr.json, .zgroup or .zarray; give the folder "
                        "that holds it");
     }
+    warn_of_renamed();
     store_->root = std::move(root.group);
     if (!root.arrays.empty()) {
       // The store is this one array.
@@ -66,6 +69,12 @@ class HierarchyReader {
     bool found = false;
     Group group;
     std::vector<StoredArray> arrays;
+  };
+
+  // How an array's chunks are called.
+  struct ChunkNames {
+    ChunkKeys keys;
+    Shape grid_shape;
   };
 
   void gather_v2() {
@@ -94,11 +103,7 @@ class HierarchyReader {
         node.arrays = read_array(prefix, name, *document, 2, attributes_v2(prefix));
         return;
       }
-      bool is_group = false;
-      if (const auto document = documents_.find(join_keys(prefix, kGroupV2))) {
-        store_->sources.push_back(document->source);
-        is_group = true;
-      }
+      const bool is_group = is_group_v2(prefix);
       node.group.attributes = attributes_v2(prefix);
       read_group(prefix, name, depth, node);
       node.found = is_group || !node.group.arrays.empty() || !node.group.groups.empty() ||
@@ -108,6 +113,23 @@ class HierarchyReader {
         throw;
       }
       warn(error, fmt::format("{} is left out", printable(prefix)));
+    }
+  }
+
+  // What stands there says nothing that its arrays need: damaged it hides none of them.
+  bool is_group_v2(const std::string& prefix) {
+    try {
+      const auto document = documents_.find(join_keys(prefix, kGroupV2));
+      if (document) {
+        store_->sources.push_back(document->source);
+      }
+      return document.has_value();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kCorrupt) {
+        throw;
+      }
+      warn(error, "it is taken for a group all the same");
+      return true;
     }
   }
 
@@ -219,7 +241,7 @@ class HierarchyReader {
       ArrayMetadata metadata =
           version == 2 ? read_metadata_v2(document.content) : read_metadata_v3(document.content);
       settle_separator(prefix, metadata);
-      warn_of_renamed(prefix, metadata);
+      arrays_[prefix] = {metadata.keys, grid_shape_of(metadata.shape, metadata.chunk_shape)};
       std::vector<StoredArray> arrays = open_array(prefix, name, metadata, document.source);
       arrays.front().attributes = attributes;
       for (StoredArray& array : arrays) {
@@ -244,23 +266,43 @@ class HierarchyReader {
     }
   }
 
-  // A member of an archive that a flipped bit in the directory has renamed: its chunk would be
-  // taken for one that was never written. That there are others than the grid has means nothing by
-  // itself: zarr-python, which makes an array in an archive smaller, cannot remove them.
-  void warn_of_renamed(const std::string& prefix, const ArrayMetadata& metadata) const {
-    const auto keys = keys_->keys_below(prefix);
+  // A member of an archive that a flipped bit in the directory has renamed: what it was seems never
+  // to have been written. Those that are read are compared then; left are those that nobody reads.
+  // That there are such means nothing by itself: zarr-python, which makes an array in an archive
+  // smaller, cannot remove its chunks.
+  void warn_of_renamed() const {
+    const auto keys = keys_->keys_below("");
     if (!keys) {
       return;
     }
-    const Shape grid_shape = grid_shape_of(metadata.shape, metadata.chunk_shape);
     RenamedMembers renamed;
     for (const std::string& key : *keys) {
-      if (!metadata.keys.number(key, grid_shape)) {  // the others are compared when they are read
-        renamed.look_at([&] { keys_->require_own_name(join_keys(prefix, key)); });
+      if (!is_metadata(key) && !is_chunk(key)) {
+        renamed.look_at([&] { keys_->require_own_name(key); });
       }
     }
-    renamed.tell("beside the chunks of " + (prefix.empty() ? "the array" : printable(prefix)),
-                 context_.warn);
+    renamed.tell("that no array has", context_.warn);
+  }
+
+  static bool is_metadata(std::string_view key) {
+    const std::string_view name = key.substr(key.find_last_of('/') + 1);
+    return name == kArrayV2 || name == kGroupV2 || name == kAttributesV2 ||
+           name == kConsolidatedV2 || name == kNodeV3;
+  }
+
+  // Of an array that there is.
+  bool is_chunk(const std::string& key) const {
+    const auto has = [&](const std::string& prefix, std::string_view below) {
+      const auto array = arrays_.find(prefix);
+      return array != arrays_.end() && array->second.keys.number(below, array->second.grid_shape);
+    };
+    for (std::size_t slash = key.find('/'); slash != std::string::npos;
+         slash = key.find('/', slash + 1)) {
+      if (has(key.substr(0, slash), std::string_view(key).substr(slash + 1))) {
+        return true;
+      }
+    }
+    return has("", key);
   }
 
   std::vector<StoredArray> open_array(const std::string& prefix, const std::string& name,
@@ -304,6 +346,7 @@ class HierarchyReader {
   std::shared_ptr<const KeyStore> keys_;
   OpenContext& context_;
   Documents documents_;
+  std::map<std::string, ChunkNames> arrays_;  // by prefix
   std::uint64_t notes_left_ = kMostNotes;
   std::set<std::pair<std::uint64_t, std::uint64_t>> listed_;  // folders: device and inode
   std::uint64_t listed_again_ = 0;

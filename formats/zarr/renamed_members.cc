@@ -24,7 +24,7 @@ void RenamedMembers::look_at(const std::function<void()>& require_own_name) {
 void RenamedMembers::tell(const std::string& where,
                           const std::function<void(const std::string&)>& warn) const {
   if (count_ > 0) {
-    warn(fmt::format("{}; {} {} so, and chunks that are missing for that read as the fill value",
+    warn(fmt::format("{}; {} {} so, and what is missing for that seems never to have been written",
                      first_, count_ == 1 ? "1 member" : fmt::format("{} members", count_),
                      where + (count_ == 1 ? " is" : " are")));
   }

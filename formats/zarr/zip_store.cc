@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "formats/bytes/error.h"
@@ -118,11 +119,13 @@ class ZipStore : public KeyStore {
       if (!directory_.replaced(i)) {
         by_name_.push_back(static_cast<std::uint32_t>(i));
       } else {
-        // Written anew, or by a flipped bit of the same name as another one.
-        renamed.look_at([&] { zip_data_offset(*archive_, directory_[i]); });
+        // Written anew, or by a flipped bit of the same name as another one: this one, or that.
+        for (const std::uint64_t same : {i, *directory_.find(name)}) {
+          renamed.look_at([&] { zip_data_offset(*archive_, directory_[same]); });
+        }
       }
     }
-    renamed.tell("that others of the same name replace", context.warn);
+    renamed.tell("with the name of another one", context.warn);
     std::sort(by_name_.begin(), by_name_.end(), [&](std::uint32_t a, std::uint32_t b) {
       return directory_[a].name < directory_[b].name;
     });
@@ -133,6 +136,7 @@ class ZipStore : public KeyStore {
           refused > 1 ? fmt::format(" and {} more are", refused - 1) : std::string(" is")));
     }
     drop_prefix();
+    warn_of_strays(context.warn);
   }
 
   std::string name_of(const std::string& key) const override {
@@ -267,6 +271,17 @@ class ZipStore : public KeyStore {
         prefix_.resize(prefix_.find_last_of('/') + 1);
       }
     }
+  }
+
+  // Nobody asks for what does not lie in the root.
+  void warn_of_strays(const std::function<void(const std::string&)>& warn) const {
+    RenamedMembers renamed;
+    for (const std::uint32_t member : by_name_) {
+      if (!directory_[member].name.starts_with(prefix_)) {
+        renamed.look_at([&] { zip_data_offset(*archive_, directory_[member]); });
+      }
+    }
+    renamed.tell("outside of the store", warn);
   }
 
   SourcePtr archive_;

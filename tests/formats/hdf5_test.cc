@@ -683,13 +683,16 @@ TEST(Hdf5Index, ThatNamesChunksOutsideTheArraySaysSo) {
   const auto grid = file.open(false, warning);
   EXPECT_EQ(warning,
             "a.h5: the index of /x names a chunk at (10,) in a grid of (10,), outside its shape "
-            "(100,); what should be there instead reads as the fill value: the file is damaged, "
-            "copy it again, or, where a writer has it open, mount it again");
+            "(100,); chunks that it does not name cannot be read: the file is damaged, copy it "
+            "again, or, where a writer has it open, mount it again");
   EXPECT_EQ(grid->locate(9).kind, ChunkPlace::Kind::kMapped);
+  EXPECT_EQ(grid->locate(5).kind, ChunkPlace::Kind::kDamaged);
+  EXPECT_THAT(grid->locate(5).damage->error.what(),
+              HasSubstr("outside its shape (100,); a chunk that the index does not name may be"));
   warning.clear();
   file.put_entry(TreeFile::kTree, 1, 40, 10 * (std::uint64_t{1} << 40), 2000);
   file.put_entry(TreeFile::kTree, 2, 40, 10 * (std::uint64_t{1} << 41), 3000);
-  EXPECT_EQ(file.open(false, warning)->locate(9).kind, ChunkPlace::Kind::kAbsent);
+  EXPECT_EQ(file.open(false, warning)->locate(9).kind, ChunkPlace::Kind::kDamaged);
   EXPECT_THAT(warning, HasSubstr("names 2 chunks, the first of them at (1099511627776,) in a grid "
                                  "of (10,), outside its shape (100,)"));
 }

@@ -746,30 +746,52 @@ TEST_F(ZarrStore, ChunksOfOtherNamesInTheDirectoryAreToldOf) {
   EXPECT_THAT(warnings, ElementsAre(AllOf(
                             HasSubstr("s.zip at byte "),
                             HasSubstr(": the name of x/6 in its own header is x/2, expected"),
-                            HasSubstr("; 1 member beside the chunks of the array is so, and chunks "
-                                      "that are missing for that read as the fill value"))));
+                            HasSubstr("; 1 member that no array has is so, and what is missing for "
+                                      "that seems never to have been written"))));
   rename_in_directory(renamed, "x/3", "x?3");
   rename_in_directory(renamed, "x/0", "x/p");
   open_zip(renamed);
-  EXPECT_THAT(warnings,
-              ElementsAre(HasSubstr("; 2 members beside the chunks of the array are so")));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("; 1 member outside of the store is so"),
+                                    HasSubstr("; 2 members that no array has are so")));
+  // Metadata, and a folder.
+  renamed = zip;
+  renamed.add("g/.zgroup", R"({"zarr_format":2})");
+  rename_in_directory(renamed, "x/.zarray", "x/.zqrray");
+  open_zip(renamed);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("the name of x/.zqrray in its own header is")));
+  renamed = zip;
+  rename_in_directory(renamed, "x/2", "y/2");
+  open_zip(renamed);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("the name of y/2 in its own header is x/2")));
 
   // To what is there already: whichever is the last is the chunk.
   renamed = zip;
   rename_in_directory(renamed, "x/0", "x/2");
   store = open_zip(renamed);
   EXPECT_EQ(read(store), packed(Shorts{7, 7, 1, 2, 1, 2, 1, 2}));
-  EXPECT_THAT(warnings,
-              ElementsAre(HasSubstr("; 1 member that others of the same name replace is so")));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("; 1 member with the name of another one is so")));
   renamed = zip;
   rename_in_directory(renamed, "x/3", "x/2");
   store = open_zip(renamed);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("; 1 member with the name of another one is so")));
   EXPECT_EQ(read_array(*array_of(store), {0, 8}), packed(Shorts{1, 2, 1, 2}));
   EXPECT_THAT(error_of(ErrorKind::kCorrupt,
                        [&] {
                          read_array(*array_of(store), {8, 9});
                        }),
               HasSubstr("the name of x/2 in its own header is x/3"));
+}
+
+TEST_F(ZarrStore, ADamagedGroupHidesNoneOfItsArrays) {
+  folder.write("s.zarr/.zgroup", R"({"zarr_format":2})");
+  folder.write("s.zarr/g/.zgroup", R"({"zarr_form)");
+  folder.write("s.zarr/g/x/.zarray", array_v2(R"("shape":[2],"chunks":[2])"));
+  folder.write("s.zarr/g/x/0", packed(Shorts{1, 2}));
+  const StorePtr store = open();
+  ASSERT_EQ(store->root.groups.size(), 1U);
+  EXPECT_EQ(store->root.groups[0].arrays.size(), 1U);
+  EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("s.zarr/g/.zgroup"),
+                                          HasSubstr("it is taken for a group all the same"))));
 }
 
 // zarr-python leaves the chunks of an array in an archive that was made smaller.
