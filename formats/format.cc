@@ -3,6 +3,7 @@
 #include "formats/format.h"
 
 #include <filesystem>
+#include <system_error>
 
 namespace npyfs {
 
@@ -27,8 +28,9 @@ SourcePtr OpenContext::open_beside(const std::string& path) const {
   try {
     return confined_to(std::filesystem::absolute(path).parent_path().string()).open(path, path);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kNotFound) {
-      throw;
+    std::error_code unknown;
+    if (error.kind() != ErrorKind::kNotFound || std::filesystem::is_symlink(path, unknown)) {
+      throw;  // a link that leads nowhere was meant to be something
     }
     return nullptr;
   }

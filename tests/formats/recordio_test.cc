@@ -154,6 +154,15 @@ TEST(Recordio, ForOthersTheIndexLiesWhereTheFileDoes) {
   EXPECT_EQ(testing::refusal(kRecordio, folder / "d.rec", context), "");
 }
 
+TEST(Recordio, AnIndexThatIsALinkToNothingIsMissed) {
+  const TemporaryFolder folder;
+  write_file(folder / "d.rec", part(0, "abcd"));
+  std::filesystem::create_symlink("nowhere", folder / "d.idx");
+  OpenContext context;
+  EXPECT_TRUE(contains(testing::refusal(kRecordio, folder / "d.rec", context),
+                       "d.idx: cannot open: No such file"));
+}
+
 TEST(Recordio, EscapedMagicsComeBackWithoutACopy) {
   // Row 3 begins with the magic, row 7 holds it twice: their runs leave out one word at each. Row 5
   // ends with it, so that nothing follows the word to be left out.
