@@ -16,7 +16,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -306,7 +305,7 @@ void Hdf5Process::read(const std::string& path, ReadForm form, std::uint32_t cha
         if (frame.bytes.size() > out.size()) {
           throw wrong("the HDF5 library gives more than was asked for");
         }
-        std::memcpy(out.data(), frame.bytes.data(), frame.bytes.size());
+        std::copy(frame.bytes.begin(), frame.bytes.end(), out.begin());
         out = out.subspan(frame.bytes.size());
         return false;
       case FrameKind::kEnd:
