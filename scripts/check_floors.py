@@ -24,14 +24,14 @@ THREADS = {"atomic", "barrier", "condition_variable", "future", "latch", "mutex"
 # libhdf5 answers one question at a time, in a child process that readers wait for.
 # Sources of chunks are numbered whichever thread makes them.
 # Memory is kept for whichever thread takes some next, as malloc does.
-# A store's files are handed from reader to reader, without a lock.
+# A store's open files are handed from reader to reader.
 # Paused decoders are handed from reader to reader, without a lock.
 ALLOWED = {("formats/bytes/block_memory.cc", "mutex"),
            ("formats/bytes/byte_source.h", "atomic"),
            ("formats/bytes/chunk_source.cc", "atomic"),
            ("formats/bytes/paused_decoders.h", "atomic"),
            ("formats/hdf5/child_process.h", "mutex"),
-           ("formats/zarr/directory_store.cc", "atomic")}
+           ("formats/zarr/directory_store.cc", "mutex")}
 
 
 def floor_of(path):

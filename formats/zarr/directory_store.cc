@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -56,18 +56,21 @@ void require_older(const RegularFile& file, std::int64_t moment_ns, const std::s
 
 using FilePtr = std::shared_ptr<const RegularFile>;
 
-// Files that were read from last, open: chunks are read in parts, one after the other. Any thread,
-// without a lock: each path has one place, which is the last one's that was put there.
+// Files that were read from last, open: chunks are read in parts, one after the other. Any thread.
 class OpenFiles {
  public:
   // Null: it is not among them.
   FilePtr find(const std::string& path) const {
-    const std::shared_ptr<const Entry> entry = place_of(path).load();
-    return entry != nullptr && entry->path == path ? entry->file : nullptr;
+    const Entry& entry = place_of(path);
+    const std::lock_guard lock(mutex_);
+    return entry.path == path ? entry.file : nullptr;
   }
 
   void add(const std::string& path, FilePtr file) const {
-    place_of(path).store(std::make_shared<const Entry>(Entry{path, std::move(file)}));
+    Entry other{path, std::move(file)};  // then what was there, closed without the lock
+    Entry& entry = place_of(path);
+    const std::lock_guard lock(mutex_);
+    std::swap(entry, other);
   }
 
  private:
@@ -75,14 +78,16 @@ class OpenFiles {
     std::string path;
     FilePtr file;
   };
-  using Place = std::atomic<std::shared_ptr<const Entry>>;
 
-  Place& place_of(const std::string& path) const {
+  // Each path has one place, which is the last one's that was put there.
+  Entry& place_of(const std::string& path) const {
     return places_[std::hash<std::string>()(path) % places_.size()];
   }
 
+  // Of places. (std::atomic of a shared_ptr is a race in libstdc++ 12.)
+  mutable std::mutex mutex_;
   // A reader or two for each of a machine's cores; few descriptors.
-  mutable std::array<Place, 32> places_;
+  mutable std::array<Entry, 32> places_;
 };
 
 class FileValue : public StoredValue {
