@@ -286,8 +286,7 @@ class HierarchyReader {
 
   static bool is_metadata(std::string_view key) {
     const std::string_view name = key.substr(key.find_last_of('/') + 1);
-    return name == kArrayV2 || name == kGroupV2 || name == kAttributesV2 ||
-           name == kConsolidatedV2 || name == kNodeV3;
+    return names_node(name) || name == kAttributesV2;
   }
 
   // Of an array that there is.

@@ -19,6 +19,10 @@ bool is_key(std::string_view name) {
   }
 }
 
+bool names_node(std::string_view name) {
+  return name == ".zgroup" || name == ".zarray" || name == "zarr.json" || name == ".zmetadata";
+}
+
 std::string join_keys(const std::string& prefix, const std::string& key) {
   return prefix.empty() ? key : prefix + "/" + key;
 }

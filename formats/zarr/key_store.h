@@ -22,6 +22,9 @@ namespace npyfs {
 // Whether a store can have a value of this name: no part of it leads elsewhere.
 bool is_key(std::string_view name);
 
+// Whether `name`, the last part of a key, is that of metadata which says what stands at a prefix.
+bool names_node(std::string_view name);
+
 // "<prefix>/<key>", or the key where the prefix is empty.
 std::string join_keys(const std::string& prefix, const std::string& key);
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string_view>
 
 #include "formats/bytes/error.h"
@@ -92,10 +93,6 @@ class StoredMember : public StoredValue {
   std::uint64_t begin_;
 };
 
-bool is_metadata(std::string_view name) {
-  return name == ".zgroup" || name == ".zarray" || name == "zarr.json" || name == ".zmetadata";
-}
-
 class ZipStore : public KeyStore {
  public:
   ZipStore(SourcePtr archive, OpenContext& context)
@@ -107,6 +104,7 @@ class ZipStore : public KeyStore {
     std::uint64_t refused = 0;
     std::string_view first_refused;
     RenamedMembers renamed;
+    std::set<std::uint64_t> of_one_name;
     for (std::uint64_t i = 0; i < directory_.size(); ++i) {
       const std::string_view name = directory_[i].name;
       if (name.ends_with('/')) {
@@ -120,10 +118,11 @@ class ZipStore : public KeyStore {
         by_name_.push_back(static_cast<std::uint32_t>(i));
       } else {
         // Written anew, or by a flipped bit of the same name as another one: this one, or that.
-        for (const std::uint64_t same : {i, *directory_.find(name)}) {
-          renamed.look_at([&] { zip_data_offset(*archive_, directory_[same]); });
-        }
+        of_one_name.insert({i, *directory_.find(name)});
       }
+    }
+    for (const std::uint64_t member : of_one_name) {
+      renamed.look_at([&] { zip_data_offset(*archive_, directory_[member]); });
     }
     renamed.tell("with the name of another one", context.warn);
     std::sort(by_name_.begin(), by_name_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -259,7 +258,7 @@ class ZipStore : public KeyStore {
     for (const std::uint32_t member : by_name_) {
       const std::string_view name = directory_[member].name;
       const std::string_view folder = name.substr(0, name.find_last_of('/') + 1);
-      if (!is_metadata(name.substr(folder.size()))) {
+      if (!names_node(name.substr(folder.size()))) {
         continue;
       }
       if (is_first) {

@@ -1,30 +1,20 @@
 """scripts/check_floors.py catches what it must."""
 
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).parents[2]
-SCRIPT = ROOT / "scripts" / "check_floors.py"
+from source_trees import ROOT, check_files, check_tree
+
+SCRIPT = "check_floors.py"
 
 
 def check(files):
     """Exit code and output of the check over a tree of these files."""
-    with tempfile.TemporaryDirectory() as root:
-        for name, text in files.items():
-            path = pathlib.Path(root, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        done = subprocess.run([sys.executable, SCRIPT, root], capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+    return check_files(SCRIPT, files)
 
 
 class Floors(unittest.TestCase):
     def test_our_own_tree_is_clean(self):
-        done = subprocess.run([sys.executable, SCRIPT, ROOT], capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertEqual(check_tree(SCRIPT, ROOT), (0, ""))
 
     def test_down_is_allowed(self):
         for path, include in (

@@ -1,24 +1,15 @@
 """scripts/check_names.py finds names that two files define, and only those."""
 
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).parents[2]
-SCRIPT = ROOT / "scripts" / "check_names.py"
+from source_trees import ROOT, check_files, check_tree
+
+SCRIPT = "check_names.py"
 
 
 def check(files):
     """Exit code and output of the check over a tree of these files."""
-    with tempfile.TemporaryDirectory() as root:
-        for name, text in files.items():
-            path = pathlib.Path(root, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        done = subprocess.run([sys.executable, SCRIPT, root], capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+    return check_files(SCRIPT, files)
 
 
 def in_npyfs(text):
@@ -27,8 +18,7 @@ def in_npyfs(text):
 
 class Names(unittest.TestCase):
     def test_our_own_tree_is_clean(self):
-        done = subprocess.run([sys.executable, SCRIPT, ROOT], capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertEqual(check_tree(SCRIPT, ROOT), (0, ""))
 
     def test_two_definitions_are_found(self):
         first = in_npyfs("struct Frame {\n  int a;\n};")
