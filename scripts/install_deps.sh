@@ -13,8 +13,10 @@ build_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev libarchive-dev
-  python3-h5py
-  attr mount clang clang-format clang-tidy
+  python3-h5py python3-zarr  # other readers to hold ours against
+  bzip2 xz-utils zstd        # pack shards
+  attr mount                 # getfattr, mount(8)
+  clang clang-format clang-tidy
 )
 
 # install_missing PACKAGE...: says what it installs; asks nothing. Needs root or sudo only where

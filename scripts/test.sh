@@ -15,6 +15,23 @@ set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 . scripts/install_deps.sh
 
+# The comment above.
+usage() {
+  sed -n '3,/^set/{s/^# \{0,1\}//p}' "$0"
+}
+
+case "$*" in
+  -h | --help)
+    usage
+    exit
+    ;;
+  '' | --sanitize | --threads | --tidy | --format | --ci) ;;
+  *)
+    usage >&2
+    exit 2
+    ;;
+esac
+
 junit_logs=()
 
 fail() {
@@ -102,7 +119,7 @@ tidy() {
 }
 
 install_missing "${build_packages[@]}" "${test_packages[@]}" || fail "packages are missing"
-case "${1-}" in
+case "$*" in
   '') release ;;
   --sanitize) sanitize ;;
   --threads) threads ;;
@@ -114,10 +131,6 @@ case "${1-}" in
     demo
     sanitize
     threads
-    ;;
-  *)
-    sed -n '3,12s/^# \{0,1\}//p' "$0" >&2
-    exit 2
     ;;
 esac
 /usr/bin/python3 scripts/count_tests.py "${junit_logs[@]}"
