@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "formats/arrays/view.h"
@@ -13,9 +12,9 @@
 
 namespace npyfs {
 
-Forest::Forest(const Dataset& dataset, std::uint64_t header_align)
+Forest::Forest(const Dataset& dataset, std::uint64_t header_align, const StatusTexts& status)
     : dataset_(dataset), header_align_(header_align) {
-  trees_[0] = std::make_unique<const Tree>(dataset, header_align);
+  trees_[0] = std::make_unique<const Tree>(dataset, header_align, status);
   count_.store(1, std::memory_order_release);
 }
 
@@ -23,7 +22,8 @@ std::optional<Ino> Forest::lookup(Ino directory, std::string_view name) {
   if (directory == Tree::kRoot && name.starts_with('@')) {
     return find_view(name);
   }
-  return tree_of(directory).lookup(directory, name);
+  const Tree* tree = tree_of(directory);
+  return tree != nullptr ? tree->lookup(directory, name) : std::nullopt;
 }
 
 std::optional<Ino> Forest::find_view(std::string_view name) {
@@ -68,8 +68,7 @@ std::optional<Ino> Forest::known_view(std::string_view name) const {
 
 Ino Forest::add_view(std::string_view name, const Dataset& shown) {
   const std::size_t count = count_.load(std::memory_order_relaxed);
-  const Tree& last = *trees_[count - 1];
-  const Ino root = last.root() + last.nodes().size();
+  const Ino root = Tree::kRoot + count * Tree::kNumbers;
   trees_[count] =
       std::make_unique<const Tree>(shown, header_align_, ViewRoot{root, std::string(name)});
   count_.store(count + 1, std::memory_order_release);
@@ -91,24 +90,25 @@ OffsetsPtr Forest::find_offsets(const std::shared_ptr<const RaggedPair>& pair) {
   return offsets_.emplace(pair.get(), std::move(offsets)).first->second;
 }
 
-const Tree& Forest::tree_of(Ino ino) const {
-  const Ino number = Tree::node_of(ino);
-  const auto begin = trees_.begin() + 1;
-  const auto end =
-      trees_.begin() + static_cast<std::ptrdiff_t>(count_.load(std::memory_order_acquire));
-  const auto behind = std::upper_bound(
-      begin, end, number, [](Ino wanted, const auto& tree) { return wanted < tree->root(); });
-  return **(behind - 1);
+const Tree* Forest::tree_of(Ino ino) const {
+  const Ino number = ino / Tree::kNumbers;
+  return number < count_.load(std::memory_order_acquire) ? trees_[number].get() : nullptr;
 }
 
-std::string Forest::path(Ino ino) const { return tree_of(ino).path(ino); }
+std::optional<Entry> Forest::find(Ino ino) const {
+  const Tree* tree = tree_of(ino);
+  return tree != nullptr ? tree->find(ino) : std::nullopt;
+}
 
-void Forest::for_each_node(const std::function<void(const Node&)>& visit) const {
+std::string Forest::path(Ino ino) const {
+  const Tree* tree = tree_of(ino);
+  return tree != nullptr ? tree->path(ino) : "?";
+}
+
+void Forest::for_each_fed(const std::function<void(const FedFiles&)>& visit) const {
   const std::size_t count = count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {
-    for (const auto& node : trees_[i]->nodes()) {
-      visit(*node);
-    }
+    trees_[i]->for_each_fed(visit);
   }
 }
 

@@ -30,24 +30,22 @@ class Forest {
   static constexpr std::size_t kMostViews = 1000;
 
   // `dataset` must outlive it.
-  Forest(const Dataset& dataset, std::uint64_t header_align);
+  Forest(const Dataset& dataset, std::uint64_t header_align, const StatusTexts& status = {});
 
   // As those of Tree. lookup() makes the view that a name in the root stands for; throws kTooLarge
   // after kMostViews of them.
-  std::optional<Target> find(Ino ino) const { return tree_of(ino).find(ino); }
+  std::optional<Entry> find(Ino ino) const;
   std::optional<Ino> lookup(Ino directory, std::string_view name);
-  Ino record_ino(const Node& records, std::uint64_t file) const {
-    return trees_[0]->record_ino(records, file);
-  }
   std::string path(Ino ino) const;
 
-  void for_each_node(const std::function<void(const Node&)>& visit) const;
+  void for_each_fed(const std::function<void(const FedFiles&)>& visit) const;
   // Of what is listed; views add nothing.
   std::uint64_t total_nbytes() const { return trees_[0]->total_nbytes(); }
   std::uint64_t total_files() const { return trees_[0]->total_files(); }
 
  private:
-  const Tree& tree_of(Ino ino) const;
+  // Null where there is none.
+  const Tree* tree_of(Ino ino) const;
   std::optional<Ino> find_view(std::string_view name);
   // Throws kTooLarge where there is none of that name and room for no more.
   std::optional<Ino> known_view(std::string_view name) const REQUIRES(mutex_);
@@ -56,7 +54,8 @@ class Forest {
 
   const Dataset& dataset_;
   std::uint64_t header_align_;
-  // Numbers rise from tree to tree. A tree is read without a lock once count_ includes it.
+  // The i-th has the numbers from i * Tree::kNumbers on; is read without a lock once count_
+  // includes it.
   std::array<std::unique_ptr<const Tree>, 1 + kMostViews> trees_;
   std::atomic<std::size_t> count_{0};
   Mutex mutex_;

@@ -15,7 +15,6 @@
 #include <new>
 #include <vector>
 
-#include "formats/bytes/dtype.h"
 #include "fs/log.h"
 
 namespace npyfs {
@@ -91,55 +90,48 @@ timespec to_timespec(std::int64_t ns) {
   return {static_cast<time_t>(seconds), static_cast<long>(ns - seconds * kSecond)};
 }
 
-std::uint64_t file_nbytes(const Target& target) {
-  if (target.is_record) {
-    return target.node->records->nbytes(target.record_file);
-  }
-  return target.node->npy != nullptr ? target.node->npy->nbytes() : target.node->bytes.size();
-}
-
-bool is_directory(const Target& target) {
-  return !target.is_record &&
-         (target.node->kind == Node::Kind::kDirectory || target.node->kind == Node::Kind::kRecords);
-}
-
-struct stat stat_of(const MountedFs& fs, Ino ino, const Target& target) {
+struct stat stat_of(const MountedFs& fs, const Entry& entry) {
   struct stat status {};
-  status.st_ino = ino;
+  status.st_ino = entry.ino();
   status.st_uid = fs.owner_uid;
   status.st_gid = fs.owner_gid;
   status.st_blksize = kBlockNbytes;
-  status.st_mtim = status.st_ctim = status.st_atim = to_timespec(target.node->mtime_ns);
-  if (is_directory(target)) {
+  status.st_mtim = status.st_ctim = status.st_atim = to_timespec(entry.mtime_ns());
+  if (const Directory* directory = entry.directory()) {
     status.st_mode = S_IFDIR | 0555;
-    status.st_nlink = 2;
-    for (const Ino child : target.node->children) {
-      status.st_nlink += is_directory(*fs.tree.find(child)) ? 1 : 0;
-    }
+    status.st_nlink = 2 + directory->count_directories();
   } else {
     status.st_mode = S_IFREG | 0444;
     status.st_nlink = 1;
-    status.st_size = static_cast<off_t>(file_nbytes(target));
+    status.st_size = static_cast<off_t>(entry.file()->nbytes());
     status.st_blocks = (status.st_size + 511) / 512;
   }
   return status;
 }
 
-fuse_entry_param entry_of(const MountedFs& fs, Ino ino, const Target& target) {
-  fuse_entry_param entry{};
-  entry.ino = ino;
-  entry.attr = stat_of(fs, ino, target);
-  entry.attr_timeout = entry.entry_timeout = kForever;
-  return entry;
+fuse_entry_param describe(const MountedFs& fs, const Entry& entry) {
+  fuse_entry_param described{};
+  described.ino = entry.ino();
+  described.attr = stat_of(fs, entry);
+  described.attr_timeout = described.entry_timeout = kForever;
+  return described;
 }
 
-// The inode a question is about. The kernel only asks about numbers it got from us.
-Target target_of(const MountedFs& fs, fuse_ino_t ino) {
-  const auto target = fs.tree.find(ino);
-  if (!target) {
+// What a question is about. The kernel only asks about numbers it got from us.
+Entry find_entry(const MountedFs& fs, fuse_ino_t ino) {
+  const auto entry = fs.tree.find(ino);
+  if (!entry) {
     throw Error(ErrorKind::kNotFound, "no such inode");
   }
-  return *target;
+  return *entry;
+}
+
+// Of an entry that is a file: the kernel opens and reads nothing else.
+const File& file_of(const Entry& entry) {
+  if (entry.file() == nullptr) {
+    throw Error(ErrorKind::kIo, "is a directory", EISDIR);
+  }
+  return *entry.file();
 }
 
 void on_init(void* /*userdata*/, fuse_conn_info* conn) {
@@ -164,15 +156,15 @@ void on_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
       fuse_reply_entry(req, &none);
       return;
     }
-    const fuse_entry_param entry = entry_of(fs, *ino, target_of(fs, *ino));
-    fuse_reply_entry(req, &entry);
+    const fuse_entry_param found = describe(fs, find_entry(fs, *ino));
+    fuse_reply_entry(req, &found);
   });
 }
 
 void on_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info* /*file*/) {
   guard(req, ino, "stat", [&](MountedFs& fs) {
     trace([&] { return fmt::format("getattr {}", fs.tree.path(ino)); });
-    const struct stat status = stat_of(fs, ino, target_of(fs, ino));
+    const struct stat status = stat_of(fs, find_entry(fs, ino));
     fuse_reply_attr(req, &status, kForever);
   });
 }
@@ -180,26 +172,24 @@ void on_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info* /*file*/) {
 void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
   guard(req, ino, "open", [&](MountedFs& fs) {
     trace([&] { return fmt::format("open {}", fs.tree.path(ino)); });
-    const Target target = target_of(fs, ino);
+    const Entry entry = find_entry(fs, ino);
     if ((file->flags & O_ACCMODE) != O_RDONLY) {
       fuse_reply_err(req, EROFS);
       return;
     }
-    if (!target.is_record && target.node->kind == Node::Kind::kStatus) {
+    const File& opened = file_of(entry);
+    if (auto text = opened.text_now()) {
       // Made now, read once: neither size nor bytes may be kept by the kernel.
       file->direct_io = 1;
-      file->fh = fs.texts.add(fs.damage.lines());
+      file->fh = fs.texts.add(std::move(*text));
       if (fuse_reply_open(req, file) != 0) {
         fs.texts.remove(file->fh);  // whoever asked has gone: it will not be released
       }
       return;
     }
-    if (target.node->npy != nullptr) {
-      // What the kernel has cached of it is answered without asking us.
-      const auto now = std::chrono::steady_clock::now().time_since_epoch();
-      target.node->npy->check_unchanged(
-          std::chrono::duration_cast<std::chrono::seconds>(now).count());
-    }
+    // What the kernel has cached of it is answered without asking us.
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    opened.check_unchanged(std::chrono::duration_cast<std::chrono::seconds>(now).count());
     file->keep_cache = 1;
     fuse_reply_open(req, file);
   });
@@ -210,27 +200,6 @@ void on_release(fuse_req_t req, fuse_ino_t /*ino*/, fuse_file_info* file) {
     fs_of(req).texts.remove(file->fh);
   }
   fuse_reply_err(req, 0);
-}
-
-void require_unchanged(const Target& target) {
-  if (target.node->records != nullptr) {
-    target.node->records->require_unchanged();
-  } else if (target.node->npy != nullptr) {
-    target.node->npy->require_unchanged();
-  }
-}
-
-void plan_file(const Target& target, ByteRange range, Plan& plan) {
-  if (target.is_record) {
-    target.node->records->plan_read(target.record_file, range, plan);
-  } else if (target.node->npy != nullptr) {
-    target.node->npy->plan_read(range.begin, range.nbytes(), plan);
-  } else {
-    const std::string& bytes = target.node->bytes;
-    const std::uint64_t begin = std::min<std::uint64_t>(range.begin, bytes.size());
-    const std::uint64_t n = std::min<std::uint64_t>(range.nbytes(), bytes.size() - begin);
-    plan.add_memory(std::as_bytes(std::span(bytes)).data() + begin, n);
-  }
 }
 
 void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
@@ -244,16 +213,17 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
       return;
     }
     thread_local Gathered gathered;
-    const Target target = target_of(fs, ino);
-    require_unchanged(target);
+    const Entry entry = find_entry(fs, ino);
+    const File& opened = file_of(entry);
+    require_unchanged(opened.sources());
     fs.fetcher.read(
         {begin, begin + nbytes},
-        [&](ByteRange range, Plan& plan) { plan_file(target, range, plan); }, gathered);
+        [&](ByteRange range, Plan& plan) { opened.plan_read(range, plan); }, gathered);
     const auto& parts = gathered.parts();
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
     try {
-      if (!gathered.chunk_uses().empty() && target.node->npy != nullptr) {
-        fs.read_ahead->note_read(*target.node->npy, {begin, begin + nbytes}, gathered.chunk_uses(),
+      if (!gathered.chunk_uses().empty()) {
+        fs.read_ahead->note_read(opened, {begin, begin + nbytes}, gathered.chunk_uses(),
                                  (file->flags & O_DIRECT) == 0);
       }
       gathered.clear();
@@ -276,17 +246,17 @@ class Listing {
       : req_(req), fs_(fs), buffer_(nbytes), plus_(with_attributes) {}
 
   // False when the reply is full.
-  bool add(const std::string& name, Ino ino, const Target& target, off_t next) {
+  bool add(const std::string& name, const Entry& entry, off_t next) {
     char* at = buffer_.data() + used_;
     const std::size_t left = buffer_.size() - used_;
     std::size_t needed = 0;
     if (plus_) {
-      const fuse_entry_param entry = entry_of(fs_, ino, target);
-      needed = fuse_add_direntry_plus(req_, at, left, name.c_str(), &entry, next);
+      const fuse_entry_param described = describe(fs_, entry);
+      needed = fuse_add_direntry_plus(req_, at, left, name.c_str(), &described, next);
     } else {
       struct stat status {};
-      status.st_ino = ino;
-      status.st_mode = is_directory(target) ? S_IFDIR : S_IFREG;
+      status.st_ino = entry.ino();
+      status.st_mode = entry.directory() != nullptr ? S_IFDIR : S_IFREG;
       needed = fuse_add_direntry(req_, at, left, name.c_str(), &status, next);
     }
     if (needed > left) {
@@ -306,48 +276,23 @@ class Listing {
   bool plus_;
 };
 
-void list_records(const MountedFs& fs, const Node& node, std::uint64_t first, Listing& listing) {
-  for (std::uint64_t file = first; file < node.records->count(); ++file) {
-    if (!node.records->exists(file)) {
-      continue;
-    }
-    const Ino ino = fs.tree.record_ino(node, file);
-    if (!listing.add(node.records->name(file), ino, {&node, true, file},
-                     static_cast<off_t>(file) + 3)) {
-      return;
-    }
-  }
-}
-
-void list_children(const MountedFs& fs, const Node& node, std::uint64_t first, Listing& listing) {
-  for (std::uint64_t i = first; i < node.children.size(); ++i) {
-    const Ino ino = node.children[i];
-    const Target target = *fs.tree.find(ino);
-    if (!listing.add(target.node->name, ino, target, static_cast<off_t>(i) + 3)) {
-      return;
-    }
-  }
-}
-
 void list(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset, bool plus) {
   guard(req, ino, "list", [&](MountedFs& fs) {
     trace([&] { return fmt::format("readdir {} from {}", fs.tree.path(ino), offset); });
-    const Target target = target_of(fs, ino);
-    if (!is_directory(target)) {
+    const Entry entry = find_entry(fs, ino);
+    if (entry.directory() == nullptr) {
       fuse_reply_err(req, ENOTDIR);
       return;
     }
     Listing listing(req, fs, nbytes, plus);
-    const Node& node = *target.node;
-    const bool dots = (offset > 0 || listing.add(".", ino, target, 1)) &&
-                      (offset > 1 || listing.add("..", node.parent, target_of(fs, node.parent), 2));
+    const bool dots = (offset > 0 || listing.add(".", entry, 1)) &&
+                      (offset > 1 || listing.add("..", find_entry(fs, entry.parent()), 2));
     if (dots) {
-      const std::uint64_t first = offset > 2 ? static_cast<std::uint64_t>(offset) - 2 : 0;
-      if (node.records != nullptr) {
-        list_records(fs, node, first, listing);
-      } else {
-        list_children(fs, node, first, listing);
-      }
+      entry.directory()->list(offset > 2 ? static_cast<std::uint64_t>(offset) - 2 : 0,
+                              [&](std::uint64_t place, const std::string& name, Ino number) {
+                                return listing.add(name, find_entry(fs, number),
+                                                   static_cast<off_t>(place) + 3);
+                              });
     }
     listing.reply();
   });
@@ -375,33 +320,6 @@ void on_statfs(fuse_req_t req, fuse_ino_t ino) {
   });
 }
 
-using Xattrs = std::vector<std::pair<std::string, std::string>>;
-
-// Names of sources, as many as a reader wants to see.
-std::string source_text(const NamedArray& array) {
-  constexpr std::size_t kMost = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, array.sources.size()); ++i) {
-    text += (i == 0 ? "" : ";") + array.sources[i]->name();
-  }
-  if (array.sources.size() > kMost) {
-    text += fmt::format(";... ({} in all)", array.sources.size());
-  }
-  return text;
-}
-
-Xattrs xattrs_of(const Target& target) {
-  if (target.is_record || target.node->npy == nullptr) {
-    return {};
-  }
-  const NamedArray& array = target.node->npy->array();
-  return {{"user.npyfs.format", array.format},
-          {"user.npyfs.dtype", array.array->dtype().text()},
-          {"user.npyfs.shape", shape_text(array.array->shape())},
-          {"user.npyfs.records", std::to_string(array.records)},
-          {"user.npyfs.source", source_text(array)}};
-}
-
 // The protocol of both calls: size 0 asks how much there is.
 void reply_xattr(fuse_req_t req, std::string_view value, std::size_t nbytes) {
   if (nbytes == 0) {
@@ -413,9 +331,15 @@ void reply_xattr(fuse_req_t req, std::string_view value, std::size_t nbytes) {
   }
 }
 
+// Of a directory: none.
+Xattrs xattrs_of(const MountedFs& fs, fuse_ino_t ino) {
+  const Entry entry = find_entry(fs, ino);
+  return entry.file() != nullptr ? entry.file()->xattrs() : Xattrs();
+}
+
 void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t nbytes) {
   guard(req, ino, "read attributes", [&](MountedFs& fs) {
-    for (const auto& [key, value] : xattrs_of(target_of(fs, ino))) {
+    for (const auto& [key, value] : xattrs_of(fs, ino)) {
       if (key == name) {
         reply_xattr(req, value, nbytes);
         return;
@@ -428,7 +352,7 @@ void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t n
 void on_listxattr(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes) {
   guard(req, ino, "list attributes", [&](MountedFs& fs) {
     std::string names;
-    for (const auto& [key, value] : xattrs_of(target_of(fs, ino))) {
+    for (const auto& [key, value] : xattrs_of(fs, ino)) {
       names += key;
       names += '\0';
     }

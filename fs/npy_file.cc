@@ -2,8 +2,12 @@
 
 #include "fs/npy_file.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
+#include "formats/bytes/dtype.h"
 #include "formats/bytes/npy_header.h"
 
 namespace npyfs {
@@ -12,6 +16,19 @@ namespace {
 
 // numpy's own: a .npy file that is shown as it is need not be aligned otherwise.
 constexpr std::uint64_t kUsualAlign = 64;
+
+// Names of sources, as many as a reader wants to see.
+std::string source_text(const std::vector<SourcePtr>& sources) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, sources.size()); ++i) {
+    text += (i == 0 ? "" : ";") + sources[i]->name();
+  }
+  if (sources.size() > kMost) {
+    text += fmt::format(";... ({} in all)", sources.size());
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -22,31 +39,28 @@ NpyFile::NpyFile(NamedArray array, std::uint64_t header_align)
     header_ = print_npy_header(data.dtype(), data.shape(), data.fortran_order(), header_align);
   }
   header_nbytes_ = as_it_is_ ? array_.whole->header.nbytes : header_.size();
-  mtime_ns_ = newest_mtime_ns(array_.sources);
 }
 
-void NpyFile::plan_read(std::uint64_t offset, std::uint64_t nbytes, Plan& plan) const {
-  const std::uint64_t end =
-      offset < this->nbytes() ? std::min(nbytes, this->nbytes() - offset) + offset : offset;
-  if (offset < std::min(end, header_nbytes_)) {
-    const std::uint64_t n = std::min(end, header_nbytes_) - offset;
+void NpyFile::plan_read(ByteRange range, Plan& plan) const {
+  range.end = std::min(range.end, nbytes());
+  const std::uint64_t header_end = std::min(range.end, header_nbytes_);
+  if (range.begin < header_end) {
+    const std::uint64_t n = header_end - range.begin;
     if (as_it_is_) {
       const StoredNpy& whole = *array_.whole;
-      plan.add_extent(*whole.source, whole.offset + offset, n, whole.guard());
+      plan.add_extent(*whole.source, whole.offset + range.begin, n, whole.guard());
     } else {
-      plan.add_memory(std::as_bytes(std::span(header_)).data() + offset, n);
+      plan.add_memory(std::as_bytes(std::span(header_)).data() + range.begin, n);
     }
-    offset += n;
+    range.begin = header_end;
   }
-  if (offset < end) {
-    array_.array->plan({offset - header_nbytes_, end - header_nbytes_}, plan);
+  if (!range.empty()) {
+    array_.array->plan({range.begin - header_nbytes_, range.end - header_nbytes_}, plan);
   }
 }
 
-void NpyFile::require_unchanged() const { npyfs::require_unchanged(array_.sources); }
-
 void NpyFile::check_unchanged(std::int64_t second) const {
-  require_unchanged();
+  require_unchanged(array_.sources);
   if (checked_second_.exchange(second, std::memory_order_relaxed) == second) {
     return;
   }
@@ -56,6 +70,14 @@ void NpyFile::check_unchanged(std::int64_t second) const {
   for (std::size_t i = first; i < first + n; ++i) {
     sources[i % sources.size()]->check_unchanged();
   }
+}
+
+Xattrs NpyFile::xattrs() const {
+  return {{"user.npyfs.format", array_.format},
+          {"user.npyfs.dtype", array_.array->dtype().text()},
+          {"user.npyfs.shape", shape_text(array_.array->shape())},
+          {"user.npyfs.records", std::to_string(array_.records)},
+          {"user.npyfs.source", source_text(array_.sources)}};
 }
 
 }  // namespace npyfs

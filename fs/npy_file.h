@@ -8,37 +8,36 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "formats/arrays/dataset.h"
+#include "fs/file.h"
 
 namespace npyfs {
 
 // Immutable; any thread.
-class NpyFile {
+class NpyFile : public File {
  public:
   NpyFile(NamedArray array, std::uint64_t header_align);
 
   const NamedArray& array() const { return array_; }
-  std::uint64_t nbytes() const { return header_nbytes_ + array_.array->nbytes(); }
-  std::int64_t mtime_ns() const { return mtime_ns_; }
+  std::uint64_t nbytes() const override { return header_nbytes_ + array_.array->nbytes(); }
+  void plan_read(ByteRange range, Plan& plan) const override;
+  const std::vector<SourcePtr>& sources() const override { return array_.sources; }
 
-  // Appends the pieces of [offset, offset + nbytes) of the file, clipped at its end; or, once the
-  // plan is full, of the beginning of that.
-  void plan_read(std::uint64_t offset, std::uint64_t nbytes, Plan& plan) const;
-
-  // Throws kChanged if one of its sources has been found changed.
-  void require_unchanged() const;
-  // Looks at kMostLooks of its sources, the next ones each time, but not twice within one `second`
-  // (of any clock); throws kChanged. Behind a network each look may take a millisecond.
+  // Looks at kMostLooks of its sources, the next ones each time, but not twice within one second.
+  // Behind a network each look may take a millisecond.
   static constexpr std::size_t kMostLooks = 256;
-  void check_unchanged(std::int64_t second) const;
+  void check_unchanged(std::int64_t second) const override;
+
+  // What the array is, for `getfattr -d`.
+  Xattrs xattrs() const override;
 
  private:
   NamedArray array_;
   bool as_it_is_;  // the header, too, comes from the file that the array is
   std::string header_;
   std::uint64_t header_nbytes_ = 0;
-  std::int64_t mtime_ns_ = 0;
   mutable std::atomic<std::int64_t> checked_second_{-1};
   mutable std::atomic<std::size_t> next_look_{0};  // in array_.sources, counted on past their end
 };

@@ -22,6 +22,11 @@ constexpr std::uint64_t kMostShareNbytes = std::uint64_t{64} << 20;
 // processor's cache until it is read.
 constexpr std::uint64_t kAheadNbytes = std::uint64_t{8} << 20;
 
+// Also of a file that has gone: its address may be another's now.
+bool is_same(const std::weak_ptr<const File>& a, const std::shared_ptr<const File>& b) {
+  return !a.owner_before(b) && !b.owner_before(a);
+}
+
 }  // namespace
 
 ReadAhead::ReadAhead(BlockCache& cache, unsigned threads)
@@ -49,10 +54,11 @@ ReadAhead::~ReadAhead() {
   }
 }
 
-ReadAhead::Reader& ReadAhead::find_reader(const NpyFile& file, ByteRange range) {
+ReadAhead::Reader& ReadAhead::find_reader(const std::shared_ptr<const File>& file,
+                                          ByteRange range) {
   Reader* oldest = &readers_.front();
   for (Reader& reader : readers_) {
-    if (reader.file == &file && range.begin <= reader.end + kSlackNbytes &&
+    if (is_same(reader.file, file) && range.begin <= reader.end + kSlackNbytes &&
         range.end + kSlackNbytes >= reader.end && range.begin >= reader.begin) {
       reader.end = std::max(reader.end, range.end);
       reader.read_nbytes += range.nbytes();
@@ -62,23 +68,27 @@ ReadAhead::Reader& ReadAhead::find_reader(const NpyFile& file, ByteRange range) 
       oldest = &reader;
     }
   }
-  *oldest = {&file, range.begin, range.end, range.nbytes(), range.end, 0, ++readers_seen_, false};
+  *oldest = {file, range.begin, range.end, range.nbytes(), range.end, 0, ++readers_seen_, false};
   return *oldest;
 }
 
-void ReadAhead::note_read(const NpyFile& file, ByteRange range, const std::vector<ChunkUse>& uses,
+void ReadAhead::note_read(const File& file, ByteRange range, const std::vector<ChunkUse>& uses,
                           bool kernel_keeps) {
+  const std::shared_ptr<const File> shared = file.weak_from_this().lock();
+  if (shared == nullptr) {
+    return;
+  }
   bool in_order = false;
   {
     const MutexLock lock(mutex_);
-    in_order = plan_ahead(file, range);
+    in_order = plan_ahead(shared, range);
   }
   if (in_order && kernel_keeps) {
     cache_.note_taken(uses);
   }
 }
 
-bool ReadAhead::plan_ahead(const NpyFile& file, ByteRange range) {
+bool ReadAhead::plan_ahead(const std::shared_ptr<const File>& file, ByteRange range) {
   Reader& reader = find_reader(file, range);
   reader.last_used = ++clock_;
   const std::uint64_t run = reader.end - reader.begin;
@@ -91,11 +101,11 @@ bool ReadAhead::plan_ahead(const NpyFile& file, ByteRange range) {
   reader.has_its_share = false;
   // The longer the run, the more will be read.
   const std::uint64_t begin = std::max(reader.planned_end, reader.end);
-  const std::uint64_t end = std::min(reader.end + std::min(run, ahead_nbytes_), file.nbytes());
-  if (begin >= end || (end - begin < kStepNbytes && end < file.nbytes())) {
+  const std::uint64_t end = std::min(reader.end + std::min(run, ahead_nbytes_), file->nbytes());
+  if (begin >= end || (end - begin < kStepNbytes && end < file->nbytes())) {
     return true;
   }
-  tasks_.push_back({&file, {begin, end}, reader.number});
+  tasks_.push_back({file, {begin, end}, reader.number});
   reader.planned_end = end;
   wake_.notify_all();
   return true;
@@ -112,7 +122,7 @@ void ReadAhead::run() {
       if (stop_) {
         return;
       }
-      task = tasks_.front();
+      task = std::move(tasks_.front());
       tasks_.pop_front();
     }
     try {
@@ -158,7 +168,7 @@ std::uint64_t ReadAhead::decode(const Task& task) {
   bool more = true;
   while (more && !stop_) {
     plan.clear();
-    task.file->plan_read(range.begin, range.nbytes(), plan);
+    task.file->plan_read(range, plan);
     for (const Piece& piece : plan.pieces()) {
       const std::uint64_t at = range.begin;
       range.begin += piece.nbytes;

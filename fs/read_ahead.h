@@ -8,13 +8,14 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "formats/bytes/byte_range.h"
 #include "fs/block_cache.h"
+#include "fs/file.h"
 #include "fs/mutex.h"
-#include "fs/npy_file.h"
 
 namespace npyfs {
 
@@ -30,9 +31,9 @@ class ReadAhead {
   ReadAhead& operator=(const ReadAhead&) = delete;
 
   // A read of `range` of `file` was answered from decoded chunks, of which `uses` were taken; the
-  // kernel keeps what it got, or not (O_DIRECT). Does not wait for any decoding. `file` must
-  // outlive this.
-  void note_read(const NpyFile& file, ByteRange range, const std::vector<ChunkUse>& uses,
+  // kernel keeps what it got, or not (O_DIRECT). Does not wait for any decoding. A file that nobody
+  // shares is short, nothing is done ahead in it.
+  void note_read(const File& file, ByteRange range, const std::vector<ChunkUse>& uses,
                  bool kernel_keeps);
 
   // As many bytes a reader must have read in order before anything is done ahead of it: random
@@ -42,7 +43,7 @@ class ReadAhead {
  private:
   // A reader that goes through a file in order, as far as its requests tell.
   struct Reader {
-    const NpyFile* file = nullptr;
+    std::weak_ptr<const File> file;
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     std::uint64_t read_nbytes = 0;
@@ -52,14 +53,14 @@ class ReadAhead {
     bool has_its_share = false;  // nothing more is done before it has come to planned_end
   };
   struct Task {
-    const NpyFile* file;
+    std::shared_ptr<const File> file;
     ByteRange range;
     std::uint64_t reader;
   };
 
   // Whether somebody reads in order here.
-  bool plan_ahead(const NpyFile& file, ByteRange range) REQUIRES(mutex_);
-  Reader& find_reader(const NpyFile& file, ByteRange range) REQUIRES(mutex_);
+  bool plan_ahead(const std::shared_ptr<const File>& file, ByteRange range) REQUIRES(mutex_);
+  Reader& find_reader(const std::shared_ptr<const File>& file, ByteRange range) REQUIRES(mutex_);
   void run();
   // Returns the end of what is decoded now: that of the task, or where the share was used up.
   std::uint64_t decode(const Task& task);

@@ -66,10 +66,7 @@ int compare_escaped(std::string_view a, std::string_view b) {
 }  // namespace
 
 RecordFiles::RecordFiles(std::shared_ptr<const RecordTable> table)
-    : table_(std::move(table)),
-      sources_(table_->sources()),
-      units_(table_->stored().size()),
-      mtime_ns_(newest_mtime_ns(sources_)) {}
+    : table_(std::move(table)), sources_(table_->sources()), units_(table_->stored().size()) {}
 
 bool RecordFiles::exists(std::uint64_t file) const {
   const ByteColumn& column = *unit(file).bytes;
@@ -108,8 +105,6 @@ void RecordFiles::plan_read(std::uint64_t file, ByteRange range, Plan& plan) con
     plan_stored(column, record, range, plan);
   }
 }
-
-void RecordFiles::require_unchanged() const { npyfs::require_unchanged(sources_); }
 
 std::string RecordFiles::extension(std::uint64_t file) const {
   const StoredUnit& unit = this->unit(file);

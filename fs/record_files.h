@@ -18,6 +18,7 @@
 
 #include "formats/bytes/plan.h"
 #include "formats/format.h"
+#include "fs/file.h"
 
 namespace npyfs {
 
@@ -40,9 +41,6 @@ class RecordFiles {
   std::uint64_t nbytes(std::uint64_t file) const;
   void plan_read(std::uint64_t file, ByteRange range, Plan& plan) const;
 
-  std::int64_t mtime_ns() const { return mtime_ns_; }
-  // Throws kChanged if one of the sources has been found changed.
-  void require_unchanged() const;
   const std::vector<SourcePtr>& sources() const { return sources_; }
 
  private:
@@ -72,7 +70,6 @@ class RecordFiles {
   std::shared_ptr<const RecordTable> table_;
   std::vector<SourcePtr> sources_;
   std::uint64_t units_;
-  std::int64_t mtime_ns_ = 0;
   // Records by key as names have it, made at the first question that needs it: 8 bytes a record.
   mutable std::once_flag order_made_;
   mutable std::vector<std::uint64_t> order_;
@@ -82,6 +79,22 @@ class RecordFiles {
   // Records whose name may have been shortened, by the hash in that name; nearly always none.
   mutable std::once_flag long_keys_found_;
   mutable std::vector<std::pair<std::uint64_t, std::uint64_t>> long_keys_;
+};
+
+// One of them; `files` must outlive it. Small: made when it is asked for.
+class RecordFile final : public File {
+ public:
+  RecordFile(const RecordFiles& files, std::uint64_t file) : files_(&files), file_(file) {}
+
+  std::uint64_t nbytes() const override { return files_->nbytes(file_); }
+  void plan_read(ByteRange range, Plan& plan) const override {
+    files_->plan_read(file_, range, plan);
+  }
+  const std::vector<SourcePtr>& sources() const override { return files_->sources(); }
+
+ private:
+  const RecordFiles* files_;
+  std::uint64_t file_;
 };
 
 }  // namespace npyfs

@@ -92,36 +92,31 @@ class CacheDropper {
     }
   }
 
-  // Whether one of `sources` has changed since the last call for this node.
-  bool newly_changed(const Node& node, const std::vector<SourcePtr>& sources) {
-    const auto count = static_cast<std::size_t>(std::count_if(
-        sources.begin(), sources.end(), [](const SourcePtr& source) { return source->changed(); }));
-    std::size_t& known = changed_sources_[node.ino];
+  // Whether one of the sources has changed since the last call for these files.
+  bool newly_changed(const FedFiles& files) {
+    const auto count = static_cast<std::size_t>(
+        std::count_if(files.sources.begin(), files.sources.end(),
+                      [](const SourcePtr& source) { return source->changed(); }));
+    std::size_t& known = changed_sources_[files.first];
     return std::exchange(known, count) != count;
   }
 
   void drop() {
-    tree_.for_each_node([this](const Node& node) {
-      if (node.npy != nullptr && newly_changed(node, node.npy->array().sources)) {
-        drop(node.ino);
-      } else if (node.records != nullptr && newly_changed(node, node.records->sources())) {
-        // The kernel answers ENOENT at once for the files it does not know.
-        for (std::uint64_t file = 0; file < node.records->count() && !stop_; ++file) {
-          drop(tree_.record_ino(node, file));
-        }
+    tree_.for_each_fed([this](const FedFiles& files) {
+      if (!newly_changed(files)) {
+        return;
+      }
+      // The kernel answers ENOENT at once for the files it does not know.
+      for (Ino ino = files.first; ino < files.first + files.count && !stop_; ++ino) {
+        fuse_lowlevel_notify_inval_inode(session_, ino, 0, 0);
       }
     });
   }
 
-  void drop(Ino ino) {
-    if (!stop_) {
-      fuse_lowlevel_notify_inval_inode(session_, ino, 0, 0);
-    }
-  }
-
   fuse_session* session_;
   const Forest& tree_;
-  std::map<Ino, std::size_t> changed_sources_;  // the thread's own
+  // The thread's own; by the first number.
+  std::map<Ino, std::size_t> changed_sources_;
   std::atomic<bool> stop_{false};
   Mutex mutex_;
   Condition wake_;
@@ -189,9 +184,9 @@ void keep_heap_small() {
 
 int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& verified,
                   const MountOptions& options) {
-  Forest tree(dataset, options.header_align);
-  const Fetcher fetcher(cache, verified);
   DamageLog damage;
+  Forest tree(dataset, options.header_align, {{kErrorsFile, [&damage] { return damage.lines(); }}});
+  const Fetcher fetcher(cache, verified);
   std::unique_ptr<CacheDropper> dropper;
   OpenTexts texts;
   MountedFs fs{

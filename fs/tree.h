@@ -6,48 +6,56 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "formats/arrays/dataset.h"
-#include "fs/npy_file.h"
+#include "fs/file.h"
 #include "fs/record_files.h"
 
 namespace npyfs {
 
-using Ino = std::uint64_t;
-
 struct Node {
-  enum class Kind {
-    kDirectory,
-    kArray,    // a .npy file over an array
-    kBytes,    // a small file held in memory
-    kRecords,  // a records/ directory
-    kStatus,   // made at every open
-  };
-  Kind kind = Kind::kDirectory;
   Ino ino = 0;
   Ino parent = 0;
   std::string name;
-  bool listed = true;
   std::int64_t mtime_ns = 0;
-  std::vector<Ino> children;  // in listing order
-  std::map<std::string, Ino, std::less<>> by_name;
-  std::unique_ptr<NpyFile> npy;
-  std::string bytes;
-  std::unique_ptr<RecordFiles> records;
+  // One of the two; the other is null.
+  std::shared_ptr<const File> file;
+  std::unique_ptr<const Directory> directory;
 };
 
-// What an inode number stands for: a node, or a file in the records/ of one.
-struct Target {
-  const Node* node = nullptr;
-  bool is_record = false;
-  std::uint64_t record_file = 0;
+// What an inode number stands for: a node, or a file in the records/ of one. Refers to the tree.
+class Entry {
+ public:
+  explicit Entry(const Node& node) : ino_(node.ino), node_(&node) {}
+  Entry(Ino ino, const Node& directory, const RecordFile& record)
+      : ino_(ino), node_(&directory), record_(record) {}
+
+  Ino ino() const { return ino_; }
+  Ino parent() const { return record_ ? node_->ino : node_->parent; }
+  std::int64_t mtime_ns() const { return node_->mtime_ns; }
+  // Null: a directory.
+  const File* file() const { return record_ ? &*record_ : node_->file.get(); }
+  // Null: a file.
+  const Directory* directory() const { return record_ ? nullptr : node_->directory.get(); }
+
+ private:
+  Ino ino_;
+  const Node* node_;
+  std::optional<RecordFile> record_;
+};
+
+// Files that the same sources feed, by their numbers.
+struct FedFiles {
+  Ino first = 0;
+  std::uint64_t count = 0;
+  const std::vector<SourcePtr>& sources;
 };
 
 // Where the tree of a view hangs: below the mount's top, under this name.
@@ -56,50 +64,75 @@ struct ViewRoot {
   std::string name;
 };
 
+// Names of files in .npyfs/, and what each says when it is opened; any thread.
+using StatusTexts = std::map<std::string, std::function<std::string()>>;
+
 // Immutable once made; any thread. Numbers depend on the data set alone, so they are the same at
 // every mount.
 class Tree {
  public:
   static constexpr Ino kRoot = 1;
+  // Its numbers are its root's and less than this many behind it.
+  static constexpr Ino kNumbers = Ino{1} << 46;
 
-  Tree(const Dataset& dataset, std::uint64_t header_align);
-  // Has the numbers from the root's on, as many as there are nodes, and no status.
-  Tree(const Dataset& dataset, std::uint64_t header_align, ViewRoot root);
+  // Throws kTooLarge for more than kNumbers files.
+  Tree(const Dataset& dataset, std::uint64_t header_align, const StatusTexts& status = {});
+  // Has no status.
+  Tree(const Dataset& dataset, std::uint64_t header_align, const ViewRoot& root);
 
   // Its top directory.
   Ino root() const { return root_; }
-  // The number of the node that a number stands for: of a record's file, its directory.
-  static Ino node_of(Ino ino);
 
   // Nothing for a number that names nothing.
-  std::optional<Target> find(Ino ino) const;
+  std::optional<Entry> find(Ino ino) const;
   std::optional<Ino> lookup(Ino directory, std::string_view name) const;
-  Ino record_ino(const Node& records, std::uint64_t file) const;
 
   // "train/x.npy", for messages.
   std::string path(Ino ino) const;
-  const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+  // Calls `visit` for all files that have sources.
+  void for_each_fed(const std::function<void(const FedFiles&)>& visit) const;
   // Bytes of all files but records.
   std::uint64_t total_nbytes() const { return total_nbytes_; }
   std::uint64_t total_files() const { return total_files_; }
 
  private:
-  Node& add(Node::Kind kind, Ino parent, const std::string& name, bool listed = true);
-  void add_split(const Split& split, Ino parent, std::uint64_t header_align);
-  void add_array(const NamedArray& array, Ino parent, std::uint64_t header_align);
-  void add_attributes(Ino parent, const std::string& name, const Dict& attributes);
+  class NamedDirectory;
+  class RecordDirectory;
+  // A directory that is being filled.
+  struct Parent {
+    Ino ino;
+    NamedDirectory& entries;
+  };
+  // A records/ directory: its files have the numbers from `first` on.
+  struct Records {
+    Ino directory;
+    Ino first;
+    std::shared_ptr<const RecordFiles> files;
+  };
 
-  void add_contents(const Dataset& dataset, std::uint64_t header_align);
+  Node& add_node(const Parent& parent, const std::string& name, bool listed = true);
+  Parent add_directory(const Parent& parent, const std::string& name, bool listed = true);
+  Parent add_root(const std::string& name);
+  static Parent fill(Node& node);
+  void add_contents(const Dataset& dataset, std::uint64_t header_align, const Parent& top);
+  // These two return the mtime of what they have added.
+  std::int64_t add_split(const Split& split, std::uint64_t header_align, const Parent& parent);
+  std::int64_t add_array(const NamedArray& array, std::uint64_t header_align, const Parent& parent);
+  void add_attributes(const Dict& attributes, const std::string& name, const Parent& parent);
+  void add_records(const std::shared_ptr<const RecordTable>& table, const Parent& parent);
   void finish();
+
   Node& node(Ino ino) const { return *nodes_[ino - root_]; }
+  const Records* find_records(Ino ino) const;
 
   Ino root_ = kRoot;
   std::vector<std::unique_ptr<Node>> nodes_;  // nodes_[ino - root_]
+  std::vector<Records> records_;              // by `first`
   std::uint64_t total_nbytes_ = 0;
   std::uint64_t total_files_ = 0;
 };
 
-// Name of the unlisted directory and of its file that lists what could not be read.
+// Name of the unlisted directory of status files, and of that which lists what could not be read.
 inline constexpr const char* kStatusDirectory = ".npyfs";
 inline constexpr const char* kErrorsFile = "errors";
 

@@ -129,9 +129,8 @@ OpenDataset::OpenDataset(const std::vector<std::string>& arguments, std::uint64_
 
 std::string OpenDataset::read(const NpyFile& file, std::uint64_t offset,
                               std::uint64_t nbytes) const {
-  return fetch({offset, offset + nbytes}, [&](ByteRange range, Plan& plan) {
-    file.plan_read(range.begin, range.nbytes(), plan);
-  });
+  return fetch({offset, offset + nbytes},
+               [&](ByteRange range, Plan& plan) { file.plan_read(range, plan); });
 }
 
 std::string OpenDataset::read_record(const Split& split, std::uint64_t record) const {

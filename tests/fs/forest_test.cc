@@ -29,7 +29,20 @@ class ForestTest : public ::testing::Test {
         {{"train", "", "train", "fake", {make_table(bytes_field("x", {"ab", "c", "def"}))}}}, {},
         [](const std::string&) {});
   }
-  const Node& node(Ino ino) const { return *forest_.find(ino).value().node; }
+  Entry entry(Ino ino) const { return forest_.find(ino).value(); }
+  // Every number from `ino` on down.
+  void walk(Ino ino, std::vector<Ino>& numbers) const {
+    numbers.push_back(ino);
+    const Entry entry = this->entry(ino);
+    EXPECT_EQ(entry.ino(), ino);
+    if (entry.directory() != nullptr) {
+      entry.directory()->list(0, [&](std::uint64_t /*place*/, const std::string& name, Ino child) {
+        EXPECT_FALSE(name.starts_with('@')) << name;
+        walk(child, numbers);
+        return true;
+      });
+    }
+  }
 
   const Dataset dataset_ = small_dataset();
   Forest forest_{dataset_, 64};
@@ -40,13 +53,13 @@ TEST_F(ForestTest, FindsViewsByName) {
   EXPECT_EQ(forest_.lookup(Tree::kRoot, "@part=1of2"), view) << "the same at every question";
   const Ino train = forest_.lookup(view, "train").value();
   const Ino x = forest_.lookup(train, "x.npy").value();
-  EXPECT_EQ(node(x).npy->array().array->shape(), (Shape{4}));
+  EXPECT_EQ(entry(x).file()->nbytes(), 128U + 4);
   EXPECT_EQ(forest_.path(x), "@part=1of2/train/x.npy");
-  EXPECT_EQ(node(view).parent, Tree::kRoot);
+  EXPECT_EQ(entry(view).parent(), Tree::kRoot);
   const Ino records = forest_.lookup(train, "records").value();
   const Ino record = forest_.lookup(records, "1.bin").value();
   EXPECT_EQ(forest_.path(record), "@part=1of2/train/records/1.bin");
-  EXPECT_EQ(forest_.find(record)->node->records->nbytes(forest_.find(record)->record_file), 3U);
+  EXPECT_EQ(entry(record).file()->nbytes(), 3U);
 }
 
 TEST_F(ForestTest, NoOtherNameIsAView) {
@@ -58,26 +71,17 @@ TEST_F(ForestTest, NoOtherNameIsAView) {
   EXPECT_EQ(forest_.lookup(view, ".npyfs"), std::nullopt);
 }
 
-TEST_F(ForestTest, ListsNoView) {
-  forest_.lookup(Tree::kRoot, "@pad");
-  for (const Ino child : node(Tree::kRoot).children) {
-    EXPECT_FALSE(node(child).name.starts_with('@'));
-  }
-}
-
-TEST_F(ForestTest, GivesEachNodeItsOwnNumber) {
+TEST_F(ForestTest, GivesEachEntryItsOwnNumberAndListsNoView) {
+  std::vector<Ino> numbers;
+  walk(Tree::kRoot, numbers);
   for (const char* name : {"@pad", "@shuffle=1", "@part=0of2"}) {
-    ASSERT_TRUE(forest_.lookup(Tree::kRoot, name)) << name;
+    walk(forest_.lookup(Tree::kRoot, name).value(), numbers);
   }
-  std::set<Ino> numbers;
-  std::size_t count = 0;
-  forest_.for_each_node([&](const Node& each) {
-    ++count;
-    numbers.insert(each.ino);
-    EXPECT_EQ(&node(each.ino), &each);
-  });
-  EXPECT_EQ(numbers.size(), count);
-  EXPECT_EQ(forest_.find(*numbers.rbegin() + 1), std::nullopt);
+  std::vector<Ino> again;
+  walk(Tree::kRoot, again);
+  EXPECT_EQ(again, std::vector<Ino>(numbers.begin(), numbers.begin() + again.size()));
+  EXPECT_EQ(std::set<Ino>(numbers.begin(), numbers.end()).size(), numbers.size());
+  EXPECT_EQ(forest_.find(4 * Tree::kNumbers + Tree::kRoot), std::nullopt);
 }
 
 // Views are made by some threads while others go through all that there is.
@@ -97,7 +101,7 @@ TEST_F(ForestTest, ServesThreadsWhileViewsAreMade) {
         const Ino view = forest_.lookup(Tree::kRoot, name).value();
         const Ino x = forest_.lookup(forest_.lookup(view, "train").value(), "x.npy").value();
         EXPECT_EQ(forest_.path(x), name + "/train/x.npy");
-        EXPECT_EQ(node(x).ino, x);
+        EXPECT_EQ(entry(x).ino(), x);
         made[maker][seed] = view;
       }
       --making;
@@ -109,9 +113,9 @@ TEST_F(ForestTest, ServesThreadsWhileViewsAreMade) {
       for (bool last = false; !last;) {
         last = making == 0;
         std::size_t count = 0;
-        forest_.for_each_node([&](const Node& each) {
+        forest_.for_each_fed([&](const FedFiles& files) {
           ++count;
-          EXPECT_EQ(&node(each.ino), &each);
+          EXPECT_EQ(&entry(files.first).file()->sources(), &files.sources);
         });
         EXPECT_GE(count, known) << "what is there stays";
         known = count;

@@ -15,6 +15,7 @@
 #include "formats/arrays/array.h"
 #include "formats/bytes/error.h"
 #include "fs/fetch.h"
+#include "fs/npy_file.h"
 #include "fs/verified_records.h"
 
 namespace npyfs {
@@ -94,9 +95,10 @@ class ReadAheadTest : public ::testing::Test {
     File(std::uint64_t chunks, std::uint64_t chunk_nbytes, std::set<std::uint64_t> failing,
          std::uint64_t stripe)
         : bytes(std::make_shared<ChunkedBytes>(chunks, chunk_nbytes, std::move(failing), stripe)),
-          npy({.name = "x", .array = bytes, .format = "fake", .sources = {}}, 64) {}
+          npy(std::make_shared<NpyFile>(
+              NamedArray{.name = "x", .array = bytes, .format = "fake", .sources = {}}, 64)) {}
     std::shared_ptr<const ChunkedBytes> bytes;
-    NpyFile npy;
+    std::shared_ptr<const NpyFile> npy;
   };
 
   // Lives as long as the thread may look at it.
@@ -110,7 +112,7 @@ class ReadAheadTest : public ::testing::Test {
   void read_in_order(const File& file, std::uint64_t begin, std::uint64_t end) {
     constexpr std::uint64_t kRequest = 128 << 10;
     for (; begin < end; begin += kRequest) {
-      ahead_.note_read(file.npy, {begin, std::min(begin + kRequest, end)}, {}, true);
+      ahead_.note_read(*file.npy, {begin, std::min(begin + kRequest, end)}, {}, true);
     }
   }
   // There is one thread: what was to be decoded before has been.
@@ -141,8 +143,8 @@ TEST_F(ReadAheadTest, LetsRequestsComeOutOfOrder) {
   const File& file = make_file(100);
   for (std::uint64_t pair = 0; pair < 8; ++pair) {
     const std::uint64_t begin = pair * (256 << 10);
-    ahead_.note_read(file.npy, {begin + (128 << 10), begin + (256 << 10)}, {}, true);
-    ahead_.note_read(file.npy, {begin, begin + (128 << 10)}, {}, true);
+    ahead_.note_read(*file.npy, {begin + (128 << 10), begin + (256 << 10)}, {}, true);
+    ahead_.note_read(*file.npy, {begin, begin + (128 << 10)}, {}, true);
   }
   EXPECT_TRUE(file.bytes->wait_for(40));
 }
@@ -151,7 +153,7 @@ TEST_F(ReadAheadTest, FollowsSeveralReadersOfAFile) {
   const File& file = make_file(200);
   for (std::uint64_t at = 0; at < 1 << 20; at += 128 << 10) {
     for (const std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{100} * kChunk}) {
-      ahead_.note_read(file.npy, {begin + at, begin + at + (128 << 10)}, {}, true);
+      ahead_.note_read(*file.npy, {begin + at, begin + at + (128 << 10)}, {}, true);
     }
   }
   EXPECT_TRUE(file.bytes->wait_for(20));
@@ -178,12 +180,9 @@ TEST_F(ReadAheadTest, LetsGoOfWhatReadersInOrderHaveTaken) {
       Gathered gathered;
       const ByteRange range{at, at + (512 << 10)};
       fetcher_.read(
-          range,
-          [&](ByteRange wanted, Plan& plan) {
-            file.npy.plan_read(wanted.begin, wanted.nbytes(), plan);
-          },
+          range, [&](ByteRange wanted, Plan& plan) { file.npy->plan_read(wanted, plan); },
           gathered);
-      idle.note_read(file.npy, range, gathered.chunk_uses(), true);
+      idle.note_read(*file.npy, range, gathered.chunk_uses(), true);
     }
   };
   const auto is_held = [&](std::uint64_t chunk) {

@@ -243,13 +243,6 @@ TEST(RecordFiles, ADamagedRecordIsThereAndCanBeRefused) {
   EXPECT_EQ(refusal_of([&] { read_plan(plan); }).text, "b is bad");
 }
 
-TEST(RecordFiles, AreAsOldAsTheirNewestSource) {
-  FakeRecords records = with_text_keys({"a"});
-  records.mtime_ns = 1234;
-  EXPECT_EQ(RecordFiles(make_table(records)).mtime_ns(), 1234);
-}
-
-// Many records of one key: each name is made, and found, without counting through all before it.
 TEST(RecordFiles, ServeManyRecordsOfOneKey) {
   constexpr std::uint64_t kCount = 200'000;
   const RecordFiles texts(make_table(with_text_keys(Strings(kCount, "same"))));
