@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <span>
 
@@ -22,6 +23,8 @@
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/error.h"
 #include "formats/bytes/text_view.h"
+#include "formats/payloads/payload_table.h"
+#include "formats/registry.h"
 
 namespace npyfs {
 
@@ -41,6 +44,21 @@ std::size_t parse_word(std::string_view option, std::string_view text,
            fmt::format("one of {}{}", fmt::join(words, ", "), did_you_mean(text, words)));
   }
   return static_cast<std::size_t>(found - words.begin());
+}
+
+// Whatever a format or a payload is called.
+std::vector<std::string> decode_kinds() {
+  std::vector<std::string> words = {"raw"};
+  for (const Format& format : formats()) {
+    std::copy_if(format.decode_kinds.begin(), format.decode_kinds.end(), std::back_inserter(words),
+                 [&](const std::string& word) {
+                   return std::find(words.begin(), words.end(), word) == words.end();
+                 });
+  }
+  for (const Payload& payload : payloads()) {
+    words.emplace_back(payload.name);
+  }
+  return words;
 }
 
 template <typename T>
@@ -178,12 +196,8 @@ Verify parse_verify(std::string_view option, std::string_view text) {
 }
 
 std::string parse_decode_kind(std::string_view option, const std::string& text) {
-  static const std::array<std::string, 28> kWords = {
-      "raw",    "imagerecord", "matrix",       "vector",     "int32",      "float",     "double",
-      "bool",   "int32vector", "int32vectors", "int32pairs", "floatpairs", "posterior", "token",
-      "tokens", "wave",        "npy",          "jpg",        "png",        "webp",      "wav",
-      "flac",   "ogg",         "mp3",          "cls",        "txt",        "json",      "pickle"};
-  return kWords[parse_word(option, text, kWords)];
+  static const std::vector<std::string> words = decode_kinds();
+  return words[parse_word(option, text, words)];
 }
 
 ImageSize parse_image_size(std::string_view option, std::string_view text) {

@@ -32,7 +32,7 @@ Shape parse_shape(std::string_view option, std::string_view text);
 DType parse_dtype(std::string_view option, std::string_view text);
 Layout parse_layout(std::string_view option, std::string_view text);
 Verify parse_verify(std::string_view option, std::string_view text);
-// A payload kind of --decode.
+// A kind of --decode: "raw", a payload, or a kind that a format has.
 std::string parse_decode_kind(std::string_view option, const std::string& text);
 // "224x224" or, with channels, "224x224x3", of --image.
 ImageSize parse_image_size(std::string_view option, std::string_view text);

@@ -3,6 +3,7 @@
 #include "cli/sources.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "cli/found_files.h"
 #include "cli/source_spec.h"
 #include "formats/bytes/error.h"
+#include "formats/registry.h"
 
 namespace npyfs {
 
@@ -71,6 +73,52 @@ OpenContext context_for(const SourceSpec& spec, const OpenContext& context) {
   return own;
 }
 
+bool has_decode_kind(const Format& format, const std::string& kind) {
+  const auto& kinds = format.decode_kinds;
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+std::string formats_with_kind(const std::string& kind) {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) {
+    if (has_decode_kind(format, kind)) {
+      names.emplace_back(format.name);
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// A kind that a format has is for the main field of its records. Given for anything else it would
+// come to nothing.
+void require_decode_kind(const std::string& name, const std::string& kind,
+                         const std::vector<SourceSpec>& specs,
+                         const std::vector<std::vector<FoundFile>>& files_of_source) {
+  const std::string owners = formats_with_kind(kind);
+  if (owners.empty()) {
+    return;
+  }
+  const auto refusal = [&](const std::string& place) {
+    return Error(ErrorKind::kUsage, fmt::format("{}--decode {}={}: only the x of {} can be that",
+                                                place, name, kind, owners));
+  };
+  bool is_met = false;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (name != (specs[i].array.empty() ? "x" : specs[i].array)) {
+      continue;
+    }
+    for (const FoundFile& file : files_of_source[i]) {
+      const bool has_records = file.format->open != nullptr;
+      if (has_records && !has_decode_kind(*file.format, kind)) {
+        throw refusal(printable(file.location.path) + ": ");
+      }
+      is_met = is_met || has_records;
+    }
+  }
+  if (!is_met) {
+    throw refusal("");
+  }
+}
+
 }  // namespace
 
 std::vector<OpenedSource> open_sources(const std::vector<std::string>& arguments,
@@ -92,6 +140,10 @@ std::vector<OpenedSource> open_sources(const std::vector<std::string>& arguments
         require_one_format(first->second, file);
       }
     }
+  }
+
+  for (const auto& [name, kind] : context.decode) {
+    require_decode_kind(name, kind, specs, files_of_source);
   }
 
   std::vector<OpenedSource> opened;

@@ -11,7 +11,7 @@
 #include "formats/arrays/names.h"
 #include "formats/bytes/utf8.h"
 #include "formats/extents.h"
-#include "formats/payloads/payload.h"
+#include "formats/payloads/payload_table.h"
 
 namespace npyfs {
 

@@ -13,7 +13,7 @@
 #include "formats/arrays/record_array.h"
 #include "formats/arrays/survey.h"
 #include "formats/extents.h"
-#include "formats/payloads/payload.h"
+#include "formats/payloads/payload_table.h"
 
 namespace npyfs {
 
@@ -118,60 +118,26 @@ class FieldLayout {
                               first_source(*table_), raw ? "decode" : "layout", name_,
                               raw ? "raw" : "bytes"));
     }
-    if (decode != nullptr && *decode == "imagerecord" && !is_of_image_records()) {
-      throw Error(ErrorKind::kUsage, fmt::format("{}: --decode {}=imagerecord: only the x of "
-                                                 "RecordIO can be that",
-                                                 first_source(*table_), name_));
-    }
-  }
-
-  // Its format then has made labels and ids beside it.
-  bool is_of_image_records() const {
-    const auto has = [&](const char* name) {
-      const auto& fields = table_->fields();
-      return std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
-        return field.name == name && field.typed != nullptr;
-      });
-    };
-    return field_.name == "x" && has("y") && has("id");
   }
 
   // What the first non-empty record holds decides, or the user.
   void decode_payload() {
     const std::string* decode = chosen(choices_.decode, name_);
-    const auto wanted = decode != nullptr ? payload_kind_of(*decode) : std::nullopt;
+    const Payload* wanted = decode != nullptr ? payload_of_extension(*decode) : nullptr;
     const auto first = first_payload(field_);
-    if (!first) {
-      // Empty text is text.
-      if (wanted.value_or(payload_kind_of(field_.extension).value_or(PayloadKind::kRaw)) ==
-              PayloadKind::kText &&
-          table_->size() > 0) {
-        column_ = make_text_column(field_.bytes, *table_);
-      }
+    const Payload* payload = wanted  ? wanted
+                             : first ? find_payload(field_, *first)
+                                     : payload_of_extension(field_.extension);
+    // What becomes fields has done so before, or is left as bytes.
+    const bool has_items = first || (payload != nullptr && payload->may_be_empty);
+    if (payload == nullptr || payload->make == nullptr || !has_items || table_->size() == 0) {
       return;
     }
-    const bool named = wanted || !field_.extension.empty();
     try {
-      switch (wanted.value_or(find_payload_kind(field_, *first))) {
-        case PayloadKind::kNpy:
-          column_ = make_npy_column(field_.bytes, *table_, named);
-          break;
-        case PayloadKind::kImage:
-          column_ = make_image_column(field_.bytes, *table_, choices_.image, named);
-          break;
-        case PayloadKind::kAudio:
-          column_ = make_audio_column(field_.bytes, *table_, named);
-          break;
-        case PayloadKind::kInteger:
-          column_ = make_integer_column(field_.bytes, *table_);
-          break;
-        case PayloadKind::kText:
-          column_ = make_text_column(field_.bytes, *table_);
-          break;
-        case PayloadKind::kPickle:  // made fields before, or left as bytes
-        case PayloadKind::kRaw:
-          break;
-      }
+      column_ = payload->make({.bytes = field_.bytes,
+                               .table = *table_,
+                               .named = wanted != nullptr || !field_.extension.empty(),
+                               .image = choices_.image});
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kUnsupported) {
         throw;

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/payloads/payload.h"
-#include "formats/payloads/pickle_fields.h"
+#include "formats/payloads/payload_table.h"
 
 namespace npyfs {
 
@@ -39,20 +38,23 @@ class PickledTable : public RecordTable {
   std::vector<Field> fields_;
 };
 
-bool wants_pickle(const Field& field, const std::string& name, const FieldChoices& choices) {
+// What makes fields of this one; null where it stays as it is.
+const Payload* maker_of_fields(const Field& field, const std::string& name,
+                               const FieldChoices& choices) {
   if (field.bytes == nullptr || field.typed != nullptr) {
-    return false;
+    return nullptr;
   }
   const auto layout = choices.layout.find(name);
   if (layout != choices.layout.end() && layout->second == Layout::kBytes) {
-    return false;
+    return nullptr;
   }
   const auto decode = choices.decode.find(name);
   if (decode != choices.decode.end()) {
-    return payload_kind_of(decode->second) == PayloadKind::kPickle;
+    const Payload* payload = payload_of_extension(decode->second);
+    return payload != nullptr && payload->make_fields != nullptr ? payload : nullptr;
   }
   const auto first = first_payload(field);
-  return first && is_pickled(field, *first);
+  return first ? find_fields_payload(field, *first) : nullptr;
 }
 
 // Parts of the pickles in `field` whose names are taken go by that of the field before theirs: so
@@ -97,8 +99,8 @@ TablePtr unpack_pickles(TablePtr table, const FieldChoices& choices, const std::
   bool any = false;
   for (const Field& field : table->fields()) {
     const std::string& name = array.empty() || field.name != "x" ? field.name : array;
-    auto made =
-        wants_pickle(field, name, choices) ? make_pickle_fields(field, *table, warn) : std::nullopt;
+    const Payload* maker = maker_of_fields(field, name, choices);
+    auto made = maker != nullptr ? maker->make_fields(field, *table, warn) : std::nullopt;
     any = any || made;
     if (made && array.empty()) {
       resolve_clashes(field, *table, choices, fields, *made);

@@ -199,10 +199,9 @@ class AudioColumn : public InspectedColumn {
 
 }  // namespace
 
-std::shared_ptr<const Column> make_audio_column(std::shared_ptr<const ByteColumn> bytes,
-                                                const RecordTable& table, bool named) {
-  auto column = std::make_shared<AudioColumn>(std::move(bytes), named);
-  column->look(table);
+std::shared_ptr<const Column> make_audio_column(const PayloadField& field) {
+  auto column = std::make_shared<AudioColumn>(field.bytes, field.named);
+  column->look(field.table);
   return column;
 }
 

@@ -86,11 +86,9 @@ class ImageColumn : public InspectedColumn {
 
 }  // namespace
 
-std::shared_ptr<const Column> make_image_column(std::shared_ptr<const ByteColumn> bytes,
-                                                const RecordTable& table,
-                                                const std::optional<ImageSize>& size, bool named) {
-  auto column = std::make_shared<ImageColumn>(std::move(bytes), size, named);
-  column->look(table);
+std::shared_ptr<const Column> make_image_column(const PayloadField& field) {
+  auto column = std::make_shared<ImageColumn>(field.bytes, field.image, field.named);
+  column->look(field.table);
   return column;
 }
 

@@ -10,6 +10,7 @@
 #include "formats/damage_list.h"
 #include "formats/extents.h"
 #include "formats/payloads/payload.h"
+#include "formats/payloads/payload_table.h"
 
 namespace npyfs {
 
@@ -296,9 +297,8 @@ class NpyColumn : public Column {
 
 }  // namespace
 
-std::shared_ptr<const Column> make_npy_column(std::shared_ptr<const ByteColumn> bytes,
-                                              const RecordTable& table, bool named) {
-  return std::make_shared<NpyColumn>(std::move(bytes), table, named);
+std::shared_ptr<const Column> make_npy_column(const PayloadField& field) {
+  return std::make_shared<NpyColumn>(field.bytes, field.table, field.named);
 }
 
 }  // namespace npyfs

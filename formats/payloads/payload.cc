@@ -4,69 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-
-#include "formats/bytes/npy_header.h"
 #include "formats/extents.h"
 
 namespace npyfs {
 
 namespace {
-
-struct Magic {
-  std::string_view begin;
-  std::string_view form;  // of a RIFF file: what follows its name and 4 bytes of size
-  std::string_view extension;
-  PayloadKind kind;
-};
-
-constexpr std::size_t kFormOffset = 8;
-
-constexpr Magic kMagics[] = {
-    {"\x93NUMPY", "", "npy", PayloadKind::kNpy},
-    {"\xff\xd8\xff", "", "jpg", PayloadKind::kImage},
-    {"\x89PNG\r\n\x1a\n", "", "png", PayloadKind::kImage},
-    {"RIFF", "WEBP", "webp", PayloadKind::kImage},
-    {"RIFF", "WAVE", "wav", PayloadKind::kAudio},
-    {"RIFX", "WAVE", "wav", PayloadKind::kAudio},
-    {"RF64", "WAVE", "wav", PayloadKind::kAudio},
-    {"BW64", "WAVE", "wav", PayloadKind::kAudio},
-    {"fLaC", "", "flac", PayloadKind::kAudio},
-    {"OggS", "", "ogg", PayloadKind::kAudio},
-    {"ID3", "", "mp3", PayloadKind::kAudio},
-};
-
-struct Extension {
-  std::string_view extension;
-  PayloadKind kind;
-};
-
-constexpr Extension kExtensions[] = {
-    {"npy", PayloadKind::kNpy},       {"jpg", PayloadKind::kImage},
-    {"jpeg", PayloadKind::kImage},    {"png", PayloadKind::kImage},
-    {"webp", PayloadKind::kImage},    {"wav", PayloadKind::kAudio},
-    {"flac", PayloadKind::kAudio},    {"ogg", PayloadKind::kAudio},
-    {"oga", PayloadKind::kAudio},     {"opus", PayloadKind::kAudio},
-    {"mp3", PayloadKind::kAudio},     {"cls", PayloadKind::kInteger},
-    {"id", PayloadKind::kInteger},    {"index", PayloadKind::kInteger},
-    {"label", PayloadKind::kInteger}, {"txt", PayloadKind::kText},
-    {"text", PayloadKind::kText},     {"json", PayloadKind::kText},
-    {"pyd", PayloadKind::kPickle},    {"pkl", PayloadKind::kPickle},
-    {"pickle", PayloadKind::kPickle},
-};
-
-const Magic* find_magic(std::span<const std::byte> head) {
-  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  for (const Magic& magic : kMagics) {
-    if (text.starts_with(magic.begin) &&
-        (magic.form.empty() ||
-         (text.size() >= kFormOffset && text.substr(kFormOffset).starts_with(magic.form)))) {
-      return &magic;
-    }
-  }
-  return nullptr;
-}
 
 class RawColumn : public Column {
  public:
@@ -178,24 +120,6 @@ class DeclaredColumn : public Column {
 
 }  // namespace
 
-std::optional<PayloadKind> payload_kind_of(std::string_view extension) {
-  std::string lower(extension);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto* const found =
-      std::find_if(std::begin(kExtensions), std::end(kExtensions),
-                   [&](const Extension& known) { return known.extension == lower; });
-  return found != std::end(kExtensions) ? std::optional(found->kind) : std::nullopt;
-}
-
-PayloadKind find_payload_kind(const Field& field, std::uint64_t record) {
-  if (!field.extension.empty()) {
-    return payload_kind_of(field.extension).value_or(PayloadKind::kRaw);
-  }
-  const Magic* magic = find_magic(read_head(*field.bytes, record, kMagicNbytes));
-  return magic != nullptr ? magic->kind : PayloadKind::kRaw;
-}
-
 std::optional<std::uint64_t> first_payload(const Field& field) {
   constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
   constexpr int kMaxFailing = 16;
@@ -214,16 +138,6 @@ std::optional<std::uint64_t> first_payload(const Field& field) {
     ++failing;
   }
   return first;
-}
-
-bool is_image(std::span<const std::byte> head) {
-  const Magic* magic = find_magic(head);
-  return magic != nullptr && magic->kind == PayloadKind::kImage;
-}
-
-std::string_view extension_by_magic(std::span<const std::byte> head) {
-  const Magic* magic = find_magic(head);
-  return magic != nullptr ? magic->extension : "bin";
 }
 
 std::shared_ptr<const Column> make_raw_column(std::shared_ptr<const ByteColumn> bytes) {

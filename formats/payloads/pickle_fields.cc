@@ -13,7 +13,7 @@
 #include "formats/bytes/utf8.h"
 #include "formats/damage_list.h"
 #include "formats/extents.h"
-#include "formats/payloads/payload.h"
+#include "formats/payloads/payload_table.h"
 #include "formats/payloads/pickle.h"
 #include "formats/payloads/pickle_item.h"
 
@@ -493,7 +493,8 @@ class SampleReader {
 
 bool is_pickled(const Field& field, std::uint64_t record) {
   if (!field.extension.empty()) {
-    return find_payload_kind(field, record) == PayloadKind::kPickle;
+    const Payload* payload = payload_of_extension(field.extension);
+    return payload != nullptr && payload->is_fields == is_pickled;
   }
   if (!field.maybe_pickled) {
     return false;

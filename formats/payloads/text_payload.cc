@@ -199,15 +199,13 @@ class IntegerColumn : public InspectedColumn {
 
 }  // namespace
 
-std::shared_ptr<const Column> make_text_column(std::shared_ptr<const ByteColumn> bytes,
-                                               const RecordTable& table) {
-  return std::make_shared<TextColumn>(std::move(bytes), table);
+std::shared_ptr<const Column> make_text_column(const PayloadField& field) {
+  return std::make_shared<TextColumn>(field.bytes, field.table);
 }
 
-std::shared_ptr<const Column> make_integer_column(std::shared_ptr<const ByteColumn> bytes,
-                                                  const RecordTable& table) {
-  auto column = std::make_shared<IntegerColumn>(std::move(bytes));
-  column->look(table);
+std::shared_ptr<const Column> make_integer_column(const PayloadField& field) {
+  auto column = std::make_shared<IntegerColumn>(field.bytes);
+  column->look(field.table);
   return column;
 }
 

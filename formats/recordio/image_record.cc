@@ -9,7 +9,7 @@
 #include <span>
 
 #include "formats/bytes/endian.h"
-#include "formats/payloads/payload.h"
+#include "formats/payloads/payload_table.h"
 
 namespace npyfs {
 

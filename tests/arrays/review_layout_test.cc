@@ -116,17 +116,6 @@ TEST_F(LayoutReview, RefusesToShowBytesThatAreNotThere) {
   EXPECT_THAT(refusal(table, ErrorKind::kUsage), HasSubstr("--decode x=raw"));
 }
 
-TEST_F(LayoutReview, RefusesADecoderThatNoFormatTook) {
-  auto table = std::make_shared<MemoryTable>("set");
-  table->add_bytes("x", {"a", "b"});
-  choices_.decode["x"] = "imagerecord";
-  EXPECT_THAT(refusal(table, ErrorKind::kUsage), HasSubstr("--decode x=imagerecord"));
-  const std::vector<MemoryItem> numbers = {{{}, "1234"}, {{}, "5678"}};
-  table->add_typed("y", std::make_shared<MemoryColumn>("<f4", numbers));
-  table->add_typed("id", std::make_shared<MemoryColumn>("<u4", numbers));
-  EXPECT_EQ(read_all(*lay(table).arrays[0].array), "ab");
-}
-
 TEST_F(LayoutReview, SaysThatADamagedRecordOfUnknownSizeHasNoRows) {
   lay(typed("|u1", {{{2}, "aa"},
                     {{1}, "b"},

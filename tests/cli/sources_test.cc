@@ -192,6 +192,24 @@ TEST_F(SourcesTest, OneSplitHasOneFormat) {
   EXPECT_EQ(find("d"), (Texts{"train recordio d/train.rec", "val ffrecord d/val.ffr"}));
 }
 
+TEST_F(SourcesTest, AKindThatAFormatHasIsForTheXOfItsRecords) {
+  write_all({"a.rec", "b.rec", "c.ffr"});
+  const auto open = [](const Texts& arguments, const std::string& name, const char* kind) {
+    OpenContext context;
+    context.decode[name] = kind;
+    return open_sources(arguments, context).size();
+  };
+  EXPECT_EQ(open({"a.rec"}, "x", "imagerecord"), 1U);
+  EXPECT_EQ(open({"a.rec", "train/y=b.rec"}, "y", "imagerecord"), 2U);
+  const auto refusal_of = [&](const Texts& arguments, const std::string& name, const char* kind) {
+    return error_of(ErrorKind::kUsage, [&] { open(arguments, name, kind); });
+  };
+  expect_says(refusal_of({"a.rec", "val=c.ffr"}, "x", "imagerecord"),
+              {"c.ffr: --decode x=imagerecord: only the x of recordio can be that"});
+  expect_says(refusal_of({"a.rec"}, "x", "int32vector"), {"only the x of kaldi, ark, scp"});
+  expect_says(refusal_of({"a.rec"}, "y", "imagerecord"), {"--decode y=imagerecord"});
+}
+
 TEST_F(SourcesTest, WrongUsageIsFoundFirst) {
   OpenContext context;
   error_of(ErrorKind::kUsage, [&] { open_sources({"gone.rec", "nosuch:x"}, context); });

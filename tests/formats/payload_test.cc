@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/payloads/payload.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
+
+#include "formats/payloads/payload_table.h"
 
 namespace npyfs {
 namespace {
