@@ -247,20 +247,47 @@ struct Location {
   bool named = false;
 };
 
-// A row of the table in registry.cc.
+// What a file says of each key, as --map takes it.
+using KeyMap = std::map<std::string, std::string, std::less<>>;
+
+// What the attributes of a data set say of the rows of its arrays: it has to stay true where rows
+// are cut or put one after another.
+struct RowAttributes {
+  // Stores may stand one after another only if `attribute` of their roots is the same in both.
+  struct Common {
+    const char* array;
+    const char* attribute;
+  };
+  std::span<const Common> common;
+  // Three lists with an entry for each recording that the rows of a split's x come from: its name,
+  // its first row, and the row behind its last. The name of the split follows each of these.
+  const char* recording_names;
+  const char* recording_starts;
+  const char* recording_ends;
+};
+
+// A row of the table in registry.cc. A format gives what it has by name and leaves out the rest.
 struct Format {
-  const char* name;
+  const char* name = nullptr;
   // Of file names, without the dot; asked after the magic of every format said no.
-  std::vector<std::string> extensions;
+  std::vector<std::string> extensions{};
   // Whether the content is this format's. Looks at few bytes; never throws for content.
-  bool (*recognises)(const Location& location);
+  bool (*recognises)(const Location& location) = nullptr;
   // Checks everything that can be checked cheaply. Null for formats that hold arrays.
-  std::shared_ptr<const RecordTable> (*open)(const Location& location, OpenContext& context);
-  // Of formats whose sets are directories: where these lie within a project's folder.
-  const char* sets_folder = nullptr;
+  std::shared_ptr<const RecordTable> (*open)(const Location& location,
+                                             OpenContext& context) = nullptr;
   // The same as `open` for formats that hold arrays (formats/store.h); null for all others.
   std::shared_ptr<const Store> (*open_store)(const Location& location,
                                              OpenContext& context) = nullptr;
+  // Where sets that are directories lie within a project's folder; null: nowhere in particular.
+  const char* sets_folder = nullptr;
+  // What --decode x=KIND may call the format's records, besides payloads. `open` sees to it.
+  std::vector<std::string> decode_kinds{};
+  // Reads a file that --map names. Nothing where every key stands for itself. Throws kCorrupt,
+  // naming the line. Null for formats without such files.
+  std::optional<KeyMap> (*read_key_map)(const ByteSource& file) = nullptr;
+  // What the attributes mean that the format's programs give to stores of any format.
+  const RowAttributes* row_attributes = nullptr;
 };
 
 }  // namespace npyfs

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cctype>
 #include <string>
 
@@ -74,6 +75,16 @@ std::string extension_of(std::string_view path) {
   return dot == std::string_view::npos ? std::string() : std::string(name.substr(dot + 1));
 }
 
+// The first row that says something of `member`: one does.
+template <typename Member>
+const Format& first_with(Member Format::*member) {
+  const std::span<const Format> all = formats();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Format& row) { return row.*member != nullptr; });
+  assert(found != all.end());
+  return *found;
+}
+
 }  // namespace
 
 std::span<const Format> formats() {
@@ -108,6 +119,14 @@ const Format* detect_format(const Location& location) {
     }
   }
   return nullptr;
+}
+
+std::optional<KeyMap> read_key_map(const ByteSource& file) {
+  return first_with(&Format::read_key_map).read_key_map(file);
+}
+
+const RowAttributes& row_attributes() {
+  return *first_with(&Format::row_attributes).row_attributes;
 }
 
 }  // namespace npyfs

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -23,5 +24,11 @@ bool has_extension(const Format& format, std::string_view path);
 
 // By magic, then as has_extension; null where none fits.
 const Format* detect_format(const Location& location);
+
+// As Format::read_key_map of the format that has it.
+std::optional<KeyMap> read_key_map(const ByteSource& file);
+
+// Those of the format that has them.
+const RowAttributes& row_attributes();
 
 }  // namespace npyfs

@@ -4,22 +4,16 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-#include <map>
-
 #include "formats/arrays/join.h"
 #include "formats/bytes/endian.h"
-#include "formats/bytes/line_reader.h"
 #include "formats/bytes/string_list.h"
 #include "formats/bytes/utf8.h"
-#include "formats/bytes/words.h"
 #include "formats/extents.h"
+#include "formats/registry.h"
 
 namespace npyfs {
 
 namespace {
-
-constexpr std::size_t kMostMapLineNbytes = 1 << 20;
 
 class MappedTable : public RecordTable {
  public:
@@ -87,28 +81,6 @@ StringList values_of_field(const RecordTable& table, const Field& field) {
   return values;
 }
 
-std::map<std::string, std::string, std::less<>> read_map(const ByteSource& file) {
-  std::map<std::string, std::string, std::less<>> map;
-  LineReader lines(file, kMostMapLineNbytes);
-  for (std::string_view line; lines.next(line);) {
-    const auto fault = [&](const std::string& what) {
-      return corrupt_at(file.name(), lines.offset(),
-                        fmt::format("line {} {}", lines.number(), what));
-    };
-    std::size_t at = 0;
-    const std::string_view key = next_word(line, at);
-    const std::string_view value = next_word(line, at);
-    if (value.empty() || !next_word(line, at).empty()) {
-      throw fault("has not two words, expected a key and its value");
-    }
-    if (!map.emplace(key, value).second) {
-      throw fault(fmt::format("has key '{}', expected it once, as it stands further above too",
-                              printable(key)));
-    }
-  }
-  return map;
-}
-
 SourcePtr open_map(const std::string& map) {
   try {
     return FileSource::open(map, map);
@@ -131,9 +103,9 @@ TablePtr map_keys(TablePtr table, const std::string& map) {
       return std::make_shared<MappedTable>(table, values_of_field(*table, field));
     }
   }
-  const auto values = read_map(*open_map(map));
-  if (values.empty()) {
-    return table;  // Kaldi's empty utt2spk: each key is its own value
+  const auto values = read_key_map(*open_map(map));
+  if (!values) {
+    return table;
   }
   if (table->key_kind() == KeyKind::kNone) {
     throw Error(ErrorKind::kUsage,
@@ -143,8 +115,8 @@ TablePtr map_keys(TablePtr table, const std::string& map) {
   }
   StringList keys;
   for (std::uint64_t record = 0; record < table->size(); ++record) {
-    const auto found = values.find(key_text(*table, record));
-    if (found == values.end()) {
+    const auto found = values->find(key_text(*table, record));
+    if (found == values->end()) {
       throw file_error(ErrorKind::kCorrupt, map,
                        fmt::format("it lacks {}, expected every key", record_name(*table, record)));
     }

@@ -12,18 +12,17 @@
 #include <vector>
 
 #include "formats/bytes/value_access.h"
+#include "formats/registry.h"
 
 namespace npyfs {
 
 namespace {
 
-constexpr std::string_view kNames = "filename_";
-constexpr std::string_view kStarts = "filename_startsample_";
-constexpr std::string_view kEnds = "filename_endsample_";
-
-std::string attribute_of(std::string_view prefix, const std::string& split) {
-  return std::string(prefix) + split;
+std::string names_of(const std::string& split) { return row_attributes().recording_names + split; }
+std::string starts_of(const std::string& split) {
+  return row_attributes().recording_starts + split;
 }
+std::string ends_of(const std::string& split) { return row_attributes().recording_ends + split; }
 
 struct Recording {
   Value name;
@@ -35,9 +34,9 @@ struct Recording {
 std::optional<std::vector<Recording>> read_recordings(const Dict& attributes,
                                                       const std::string& split,
                                                       std::uint64_t rows) {
-  const List* names = as_list(find_value(attributes, attribute_of(kNames, split)));
-  const List* starts = as_list(find_value(attributes, attribute_of(kStarts, split)));
-  const List* ends = as_list(find_value(attributes, attribute_of(kEnds, split)));
+  const List* names = as_list(find_value(attributes, names_of(split)));
+  const List* starts = as_list(find_value(attributes, starts_of(split)));
+  const List* ends = as_list(find_value(attributes, ends_of(split)));
   if (names == nullptr || starts == nullptr || ends == nullptr || names->size() != starts->size() ||
       names->size() != ends->size()) {
     return std::nullopt;
@@ -64,16 +63,16 @@ void write_recordings(Dict& attributes, const std::string& split,
     starts.push_back(Value{static_cast<std::int64_t>(recording.begin)});
     ends.push_back(Value{static_cast<std::int64_t>(recording.end)});
   }
-  set_value(attributes, attribute_of(kNames, split), Value{std::move(names)});
-  set_value(attributes, attribute_of(kStarts, split), Value{std::move(starts)});
-  set_value(attributes, attribute_of(kEnds, split), Value{std::move(ends)});
+  set_value(attributes, names_of(split), Value{std::move(names)});
+  set_value(attributes, starts_of(split), Value{std::move(starts)});
+  set_value(attributes, ends_of(split), Value{std::move(ends)});
 }
 
 }  // namespace
 
 bool has_recordings(const Dict& attributes, const std::string& split) {
-  return find_value(attributes, attribute_of(kStarts, split)) != nullptr ||
-         find_value(attributes, attribute_of(kEnds, split)) != nullptr;
+  return find_value(attributes, starts_of(split)) != nullptr ||
+         find_value(attributes, ends_of(split)) != nullptr;
 }
 
 bool cut_recordings(Dict& attributes, const std::string& split, std::uint64_t rows,
@@ -100,9 +99,16 @@ bool cut_recordings(Dict& attributes, const std::string& split, std::uint64_t ro
 
 std::string left_out_recordings(const std::string& split) {
   return fmt::format(
-      "attributes filename_startsample_{0} and filename_endsample_{0} are left out: they are no "
-      "rows of {0}/x for each of filename_{0}, so they cannot follow where rows are cut",
-      split);
+      "attributes {} and {} are left out: they are no rows of {}/x for each of {}, so they cannot "
+      "follow where rows are cut",
+      starts_of(split), ends_of(split), split, names_of(split));
+}
+
+std::string unjoined_recordings(const std::string& split) {
+  return fmt::format(
+      "attributes {}, {} and {} are left out: not all stores that {}/x is made of have them as "
+      "rows of x",
+      names_of(split), starts_of(split), ends_of(split), split);
 }
 
 void drop_recordings(Dict& attributes, const std::string& split) {
@@ -132,7 +138,10 @@ bool append_recordings(Dict& all, const Dict& more, const std::string& split, st
 }
 
 std::string recordings_split(const std::string& attribute) {
-  for (const std::string_view prefix : {kStarts, kEnds, kNames}) {
+  const RowAttributes& known = row_attributes();
+  // The longest first: the others begin as it does.
+  for (const std::string_view prefix :
+       {known.recording_starts, known.recording_ends, known.recording_names}) {
     if (attribute.starts_with(prefix)) {
       return attribute.substr(prefix.size());
     }

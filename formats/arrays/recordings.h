@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which recordings the rows of a split's x come from, as attributes of DAS's data sets say it:
-// filename_SPLIT, filename_startsample_SPLIT and filename_endsample_SPLIT, lists with an entry for
-// each recording. [janclemenslab/das: src/das/make_dataset.py]
-//
-// They are true of all rows in their order only, and have to follow where rows are cut or joined.
+// Which recordings the rows of a split's x come from, as attributes say it that a format knows
+// (RowAttributes in formats/format.h). They are true of all rows in their order only, and have to
+// follow where rows are cut or joined.
 
 #pragma once
 
@@ -27,6 +25,8 @@ bool cut_recordings(Dict& attributes, const std::string& split, std::uint64_t ro
 
 // For users, where cut_recordings gives false.
 std::string left_out_recordings(const std::string& split);
+// The same of append_recordings.
+std::string unjoined_recordings(const std::string& split);
 
 // The rows have no order of recordings any more.
 void drop_recordings(Dict& attributes, const std::string& split);

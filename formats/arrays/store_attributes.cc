@@ -92,11 +92,7 @@ class AttributeGatherer {
     if (at->second == 0) {
       take_recordings(split, store.root.attributes, rows);
     } else if (rows > 0 && !append_recordings(all_, store.root.attributes, split, at->second)) {
-      warn_(
-          fmt::format("attributes filename_{0}, filename_startsample_{0} and "
-                      "filename_endsample_{0} are left out: not all stores that {0}/x is made of "
-                      "have them as rows of x",
-                      split));
+      warn_(unjoined_recordings(split));
     }
     at->second += rows;
   }

@@ -14,6 +14,7 @@
 #include "formats/arrays/stored_array.h"
 #include "formats/arrays/verify_stored.h"
 #include "formats/bytes/value_access.h"
+#include "formats/registry.h"
 
 namespace npyfs {
 
@@ -122,15 +123,18 @@ class Appender {
 
   // Labels of other classes, or samples of another rate, would be wrong in silence.
   void require_same_meaning(const std::string& array, const std::string& path) const {
-    const char* name = array == "x" ? "samplerate_x_Hz" : array == "y" ? "class_names" : "";
-    const Value* before = find_value(all_.attributes, name);
-    const Value* own = find_value(*more_attributes_, name);
-    if (before != nullptr && own != nullptr && print_json(*before) != print_json(*own)) {
-      throw file_error(ErrorKind::kUnsupported, more_,
-                       fmt::format("its attribute {} is {}, expected {} as {} has it, where {} of "
-                                   "the two is to stand one behind the other",
-                                   name, brief_json(*own), brief_json(*before), printable(first_),
-                                   printable(below(path, array))));
+    for (const RowAttributes::Common& common : row_attributes().common) {
+      const Value* before =
+          common.array == array ? find_value(all_.attributes, common.attribute) : nullptr;
+      const Value* own = find_value(*more_attributes_, common.attribute);
+      if (before != nullptr && own != nullptr && print_json(*before) != print_json(*own)) {
+        throw file_error(
+            ErrorKind::kUnsupported, more_,
+            fmt::format("its attribute {} is {}, expected {} as {} has it, where {} of "
+                        "the two is to stand one behind the other",
+                        common.attribute, brief_json(*own), brief_json(*before), printable(first_),
+                        printable(below(path, array))));
+      }
     }
   }
 

@@ -14,6 +14,7 @@
 #include "formats/bytes/error.h"
 #include "formats/bytes/folder.h"
 #include "formats/das/annotations.h"
+#include "formats/das/attributes.h"
 #include "formats/das/label_grid.h"
 #include "formats/das/recording.h"
 #include "formats/das/sample_types.h"
@@ -234,13 +235,13 @@ class SetBuilder {
       ends.push_back(Value{static_cast<std::int64_t>(begin)});
     }
     Dict attributes;
-    attributes.push_back({"samplerate_x_Hz", Value{sessions_.front().recording.rate_hz}});
-    attributes.push_back({"samplerate_y_Hz", Value{sessions_.front().recording.rate_hz}});
-    attributes.push_back({"class_names", Value{std::move(names)}});
-    attributes.push_back({"class_types", Value{std::move(types)}});
-    attributes.push_back({"filename_" + split, Value{std::move(files)}});
-    attributes.push_back({"filename_startsample_" + split, Value{std::move(starts)}});
-    attributes.push_back({"filename_endsample_" + split, Value{std::move(ends)}});
+    attributes.push_back({kSampleRate, Value{sessions_.front().recording.rate_hz}});
+    attributes.push_back({kLabelRate, Value{sessions_.front().recording.rate_hz}});
+    attributes.push_back({kClassNames, Value{std::move(names)}});
+    attributes.push_back({kClassTypes, Value{std::move(types)}});
+    attributes.push_back({kFileNames + split, Value{std::move(files)}});
+    attributes.push_back({kStartSamples + split, Value{std::move(starts)}});
+    attributes.push_back({kEndSamples + split, Value{std::move(ends)}});
     return attributes;
   }
 
@@ -333,6 +334,9 @@ StorePtr open_store(const Location& location, OpenContext& context) {
 
 }  // namespace
 
-const Format kDas = {"das", {}, recognises, nullptr, nullptr, open_store};
+const Format kDas = {.name = "das",
+                     .recognises = recognises,
+                     .open_store = open_store,
+                     .row_attributes = &kDasAttributes};
 
 }  // namespace npyfs

@@ -412,6 +412,9 @@ std::shared_ptr<const RecordTable> open_ffrecord(const Location& location, OpenC
 
 }  // namespace
 
-const Format kFfrecord = {"ffrecord", {"ffr"}, recognises_ffrecord, open_ffrecord};
+const Format kFfrecord = {.name = "ffrecord",
+                          .extensions = {"ffr"},
+                          .recognises = recognises_ffrecord,
+                          .open = open_ffrecord};
 
 }  // namespace npyfs

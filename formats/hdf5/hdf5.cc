@@ -51,7 +51,9 @@ StorePtr open_store(const Location& location, OpenContext& context) {
 
 }  // namespace
 
-const Format kHdf5 = {"hdf5",    {"h5", "hdf5", "he5", "h5ad"}, recognises, nullptr, nullptr,
-                      open_store};
+const Format kHdf5 = {.name = "hdf5",
+                      .extensions = {"h5", "hdf5", "he5", "h5ad"},
+                      .recognises = recognises,
+                      .open_store = open_store};
 
 }  // namespace npyfs

@@ -139,6 +139,16 @@ std::optional<Wanted> parse_wanted(const std::string& name) {
   return std::nullopt;
 }
 
+std::vector<std::string> object_kind_names() {
+  std::vector<std::string> names;
+  for (const KindName& known : kKindNames) {
+    if (known.name != "raw") {
+      names.emplace_back(known.name);
+    }
+  }
+  return names;
+}
+
 const ObjectRange* ObjectIndex::find_range(std::uint64_t record) const {
   const auto found =
       std::lower_bound(ranges.begin(), ranges.end(), record,

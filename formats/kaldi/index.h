@@ -33,6 +33,9 @@ struct Wanted {
 // Nothing for words that no Kaldi object is called.
 std::optional<Wanted> parse_wanted(const std::string& name);
 
+// The words that parse_wanted() takes, but for the empty one and "raw", which every format takes.
+std::vector<std::string> object_kind_names();
+
 // Built by one thread, then immutable.
 struct ObjectIndex {
   std::vector<SourcePtr> sources;       // Object::source is an index into them

@@ -8,6 +8,7 @@
 #include "formats/kaldi/ark.h"
 #include "formats/kaldi/data_dir.h"
 #include "formats/kaldi/scp.h"
+#include "formats/kaldi/utt2spk.h"
 
 namespace npyfs {
 
@@ -72,8 +73,21 @@ bool recognises_dir(const Location& location) {
 
 }  // namespace
 
-const Format kKaldi = {"kaldi", {}, recognises_dir, open_dir, "data"};
-const Format kArk = {"ark", {"ark"}, recognises_ark, open_ark, nullptr};
-const Format kScp = {"scp", {"scp"}, recognises_nothing, open_scp, nullptr};
+const Format kKaldi = {.name = "kaldi",
+                       .recognises = recognises_dir,
+                       .open = open_dir,
+                       .sets_folder = "data",
+                       .decode_kinds = object_kind_names(),
+                       .read_key_map = read_utt2spk};
+const Format kArk = {.name = "ark",
+                     .extensions = {"ark"},
+                     .recognises = recognises_ark,
+                     .open = open_ark,
+                     .decode_kinds = object_kind_names()};
+const Format kScp = {.name = "scp",
+                     .extensions = {"scp"},
+                     .recognises = recognises_nothing,
+                     .open = open_scp,
+                     .decode_kinds = object_kind_names()};
 
 }  // namespace npyfs

@@ -49,6 +49,9 @@ StorePtr open_store(const Location& location, OpenContext& context) {
 
 }  // namespace
 
-const Format kNpy = {"npy", {"npy", "npz"}, recognises, nullptr, nullptr, open_store};
+const Format kNpy = {.name = "npy",
+                     .extensions = {"npy", "npz"},
+                     .recognises = recognises,
+                     .open_store = open_store};
 
 }  // namespace npyfs

@@ -13,6 +13,9 @@
 
 namespace npyfs {
 
+// What --decode calls such records.
+inline constexpr const char* kImageRecord = "imagerecord";
+
 // What stands before the image.
 struct ImageHeader {
   bool scalar = true;             // the label is the header's own

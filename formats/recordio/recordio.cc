@@ -207,6 +207,10 @@ std::shared_ptr<const RecordTable> open_recordio(const Location& location, OpenC
 
 }  // namespace
 
-const Format kRecordio = {"recordio", {"rec"}, recognises_recordio, open_recordio};
+const Format kRecordio = {.name = "recordio",
+                          .extensions = {"rec"},
+                          .recognises = recognises_recordio,
+                          .open = open_recordio,
+                          .decode_kinds = {kImageRecord}};
 
 }  // namespace npyfs

@@ -73,7 +73,7 @@ TableBuilder::TableBuilder(SourcePtr source, SourcePtr idx_source, const IdxFile
       labels_(std::make_shared<ValueColumn>(DType::simple("<f4"), damage_)),
       ids_(std::make_shared<ValueColumn>(DType::simple("<u8"), damage_)) {
   const std::string kind = context.decode_kind("x");
-  demanded_ = kind == "imagerecord";
+  demanded_ = kind == kImageRecord;
   if (demanded_) {
     mode_ = Mode::kImages;
   } else if (kind == "raw") {

@@ -27,6 +27,9 @@ std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& c
 
 }  // namespace
 
-const Format kTar = {"tar", {"tar", "tgz", "tbz2", "txz", "tzst"}, recognises, open};
+const Format kTar = {.name = "tar",
+                     .extensions = {"tar", "tgz", "tbz2", "txz", "tzst"},
+                     .recognises = recognises,
+                     .open = open};
 
 }  // namespace npyfs

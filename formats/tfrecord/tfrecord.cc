@@ -374,7 +374,9 @@ std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& c
 
 }  // namespace
 
-const Format kTfrecord = {
-    "tfrecord", {"tfrecord", "tfrecords", "record", "tfrec"}, recognises, open};
+const Format kTfrecord = {.name = "tfrecord",
+                          .extensions = {"tfrecord", "tfrecords", "record", "tfrec"},
+                          .recognises = recognises,
+                          .open = open};
 
 }  // namespace npyfs

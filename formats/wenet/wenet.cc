@@ -97,6 +97,7 @@ std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& c
 
 }  // namespace
 
-const Format kWenet = {"wenet", {"list"}, recognises, open};
+const Format kWenet = {
+    .name = "wenet", .extensions = {"list"}, .recognises = recognises, .open = open};
 
 }  // namespace npyfs

@@ -80,6 +80,7 @@ StorePtr open_store(const Location& location, OpenContext& context) {
 
 }  // namespace
 
-const Format kZarr = {"zarr", {"zip"}, recognises, nullptr, nullptr, open_store};
+const Format kZarr = {
+    .name = "zarr", .extensions = {"zip"}, .recognises = recognises, .open_store = open_store};
 
 }  // namespace npyfs
