@@ -30,20 +30,40 @@ int Error::to_errno() const {
   return EIO;
 }
 
+std::string_view Error::said() const {
+  std::string_view text = what();
+  text.remove_prefix(said_begin_);
+  text.remove_suffix(behind_said_nbytes_);
+  return text;
+}
+
+Error Error::wrapped(std::string_view before, std::string_view after) const {
+  Error error(kind_, fmt::format("{}{}{}", before, what(), after), system_errno_);
+  error.said_begin_ = said_begin_ + before.size();
+  error.behind_said_nbytes_ = behind_said_nbytes_ + after.size();
+  return error;
+}
+
+Error error_at(ErrorKind kind, const std::string& place, std::string_view text, int system_errno) {
+  Error error(kind, fmt::format("{}: {}", place, text), system_errno);
+  error.said_begin_ = place.size() + 2;
+  return error;
+}
+
 Error corrupt_at(std::string_view file, std::uint64_t offset, std::string_view text) {
-  return {ErrorKind::kCorrupt, fmt::format("{} at byte {}: {}", printable(file), offset, text)};
+  return error_at(ErrorKind::kCorrupt, fmt::format("{} at byte {}", printable(file), offset), text);
 }
 
 Error file_error(ErrorKind kind, std::string_view file, std::string_view text) {
-  return {kind, fmt::format("{}: {}", printable(file), text)};
+  return error_at(kind, printable(file), text);
 }
 
 Error system_error(std::string_view file, std::string_view verb, int system_errno) {
   const bool missing = system_errno == ENOENT || system_errno == ENOTDIR;
   char buffer[128];
   const char* reason = strerror_r(system_errno, buffer, sizeof buffer);
-  return {missing ? ErrorKind::kNotFound : ErrorKind::kIo,
-          fmt::format("{}: cannot {}: {}", printable(file), verb, reason), system_errno};
+  return error_at(missing ? ErrorKind::kNotFound : ErrorKind::kIo, printable(file),
+                  fmt::format("cannot {}: {}", verb, reason), system_errno);
 }
 
 std::string printable(std::string_view text) {

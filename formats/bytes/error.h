@@ -32,10 +32,25 @@ class Error : public std::runtime_error {
   // What a system call answers for this error: EIO for kCorrupt, ESTALE for kChanged, and so on.
   int to_errno() const;
 
+  // The text without the place in front of it, as whoever found the fault has put it. Valid as long
+  // as the error.
+  std::string_view said() const;
+  // The same error with more text around it; said() stays what it is.
+  Error wrapped(std::string_view before, std::string_view after) const;
+
  private:
+  friend Error error_at(ErrorKind kind, const std::string& place, std::string_view text,
+                        int system_errno);
+
   ErrorKind kind_;
   int system_errno_;
+  std::size_t said_begin_ = 0;
+  std::size_t behind_said_nbytes_ = 0;
 };
+
+// "<place>: <text>".
+Error error_at(ErrorKind kind, const std::string& place, std::string_view text,
+               int system_errno = 0);
 
 // "<file> at byte <offset>: <text>". `text` reads "<what> is <found>, expected <rule>; <remedy>".
 // Control bytes in `file` are escaped.

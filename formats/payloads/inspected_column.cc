@@ -102,9 +102,7 @@ bool InspectedColumn::is_surprise(std::uint64_t record, std::uint64_t nbytes) {
 void InspectedColumn::add_damage(std::uint64_t record, const RecordTable& table, const Error& why,
                                  std::optional<std::uint64_t> nbytes) {
   damage_.add(record, [&] {
-    return Damage{
-        Error(ErrorKind::kCorrupt, fmt::format("{} ({})", why.what(), record_name(table, record))),
-        nbytes};
+    return Damage{why.wrapped("", fmt::format(" ({})", record_name(table, record))), nbytes};
   });
 }
 
@@ -120,12 +118,16 @@ void InspectedColumn::require_readable(const PayloadBytes& payload) {
   }
 }
 
-std::vector<std::byte> InspectedColumn::read_whole(std::uint64_t record,
-                                                   DecodeContext& context) const {
+void InspectedColumn::require_intact(std::uint64_t record, DecodeContext& context) const {
   const Guard guard = bytes_->guard(record);
   if (guard.table != nullptr) {
     context.require_intact(*guard.table, guard.first);
   }
+}
+
+std::vector<std::byte> InspectedColumn::read_whole(std::uint64_t record,
+                                                   DecodeContext& context) const {
+  require_intact(record, context);
   std::vector<std::byte> stored(stored_nbytes(*bytes_, record));
   read_stored(*bytes_, record, 0, stored);
   return stored;

@@ -51,6 +51,8 @@ class InspectedColumn : public Column {
   const Damage* damage(std::uint64_t record) const;
   // For look_at(): throws kCorrupt where a payload that decode() takes whole is too large for that.
   static void require_readable(const PayloadBytes& payload);
+  // For decode(): what it reads of the record must be verified.
+  void require_intact(std::uint64_t record, DecodeContext& context) const;
   // The record's bytes, verified: for decode().
   std::vector<std::byte> read_whole(std::uint64_t record, DecodeContext& context) const;
   // kCorrupt that names the record's place, for decode().

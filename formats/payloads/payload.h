@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -60,6 +61,35 @@ std::shared_ptr<const Column> make_image_column(const PayloadField& field);
 // of what is compressed. Reads every header once, of mp3 the headers of all frames. Throws as
 // make_image_column.
 std::shared_ptr<const Column> make_audio_column(const PayloadField& field);
+
+// A piece of audio, in seconds.
+struct AudioCut {
+  double start = 0;
+  double end = 0;
+};
+
+// Worth a warning about a piece; it is no damage.
+enum class CutFinding {
+  kBeginsBehindEnd,  // it is empty
+  kOfTruncatedWave,  // the payload promises more samples than are there
+};
+
+struct AudioCuts {
+  // The piece that is wanted of a record; nothing: all of its payload.
+  std::function<std::optional<AudioCut>(std::uint64_t record)> find;
+  std::function<void(std::uint64_t record, CutFinding finding)> report;
+};
+
+struct AudioPieces {
+  std::shared_ptr<const Column> column;
+  // What is stored of each piece: its samples where they lie as they are, else the whole payload.
+  std::shared_ptr<const ByteColumn> stored;
+};
+
+// As make_audio_column, of pieces: frames trunc(start * rate) up to, without it, trunc(end * rate),
+// as far as there are any. Many records may be cut from one payload: its header is read once.
+// `field` and `cuts` are used only while the columns are made.
+AudioPieces make_audio_pieces(const PayloadField& field, const AudioCuts& cuts);
 
 // Each payload text, <U as wide as the longest; a byte that is not UTF-8 becomes a lone surrogate,
 // a record without the field an empty text. Reads every payload. Throws kUnsupported where one is

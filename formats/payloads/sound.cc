@@ -25,8 +25,6 @@ namespace {
 // The best that a codec can do with silence, with room; what claims more is no header of ours.
 constexpr std::uint64_t kMostNbytesPerByte = 16384;
 constexpr std::uint64_t kAlwaysAllowedNbytes = std::uint64_t{64} << 20;
-// A record is decoded whole.
-constexpr std::uint64_t kMostNbytes = std::uint64_t{2} << 30;
 constexpr std::uint32_t kMostChannels = 1024;  // libsndfile's own limit
 
 // "fLaC", the header of the first block, which is STREAMINFO, and STREAMINFO.
@@ -125,6 +123,12 @@ bool is_lossy(int format) {
   }
 }
 
+// Whether libsndfile finds any frame exactly: of frames that know their number and depend on none
+// before them.
+bool can_enter(const SF_INFO& found) {
+  return (found.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_FLAC && found.frames != SF_COUNT_MAX;
+}
+
 // Nothing where STREAMINFO does not say how long it is: a stream of unknown end.
 bool read_flac_info(PayloadBytes& payload, SoundInfo& info) {
   const auto head = payload.at_most(0, kFlacHeadNbytes);
@@ -164,10 +168,10 @@ std::uint64_t count_frames(SNDFILE* sound, std::uint32_t channels, std::uint64_t
 
 // Frames that so many bytes may hold.
 std::uint64_t most_frames(const PayloadBytes& payload, const SoundInfo& info) {
-  const std::uint64_t frame_nbytes = std::uint64_t{info.channels} * (info.wide ? 4 : 2);
-  return std::min(kMostNbytes, kAlwaysAllowedNbytes +
-                                   std::min(payload.nbytes(), kMostNbytes) * kMostNbytesPerByte) /
-         frame_nbytes;
+  constexpr std::uint64_t kMostNbytes = std::uint64_t{1} << 48;
+  return (kAlwaysAllowedNbytes +
+          std::min(payload.nbytes(), kMostNbytes / kMostNbytesPerByte) * kMostNbytesPerByte) /
+         info.frame_nbytes();
 }
 
 void require_plausible(PayloadBytes& payload, const SoundInfo& info) {
@@ -179,26 +183,45 @@ void require_plausible(PayloadBytes& payload, const SoundInfo& info) {
   }
 }
 
-// Reads all frames by `read`, part by part, and stores them by `store`.
-template <typename T, typename Read, typename Store>
-void read_frames(const SoundInfo& info, SNDFILE* sound, const Read& read, const Store& store) {
-  constexpr sf_count_t kPart = 4096;
-  std::vector<T> part(static_cast<std::size_t>(kPart) * info.channels);
-  std::uint64_t done = 0;
-  while (done < info.frames) {
-    const auto wanted = std::min<sf_count_t>(kPart, static_cast<sf_count_t>(info.frames - done));
-    const sf_count_t got = read(sound, part.data(), wanted);
-    if (got != wanted || sf_error(sound) != SF_ERR_NO_ERROR) {
-      const bool failed = sf_error(sound) != SF_ERR_NO_ERROR;
-      throw Error(ErrorKind::kCorrupt,
-                  fmt::format("the audio ends or is damaged behind frame {}, expected {} frames{}",
-                              done + static_cast<std::uint64_t>(std::max<sf_count_t>(got, 0)),
-                              info.frames, failed ? " (" + error_text(sound) + ")" : ""));
+// Frames [first, last), read in parts.
+struct SoundReader {
+  SNDFILE* sound;
+  const VirtualFile& file;
+  std::uint32_t channels;
+  std::uint64_t at;  // of the next frame that libsndfile yields
+  std::uint64_t first;
+  std::uint64_t last;
+
+  // Reads by `read` and hands the samples wanted to `store`.
+  template <typename T, typename Read, typename Store>
+  void run(const Read& read, const Store& store) {
+    constexpr sf_count_t kPart = 4096;
+    std::vector<T> part(static_cast<std::size_t>(kPart) * channels);
+    while (at < last) {
+      const auto wanted = std::min<sf_count_t>(kPart, static_cast<sf_count_t>(last - at));
+      const sf_count_t got = read(sound, part.data(), wanted);
+      if (got != wanted || sf_error(sound) != SF_ERR_NO_ERROR) {
+        fail(got);
+      }
+      const std::uint64_t skipped = std::min<std::uint64_t>(first - std::min(first, at), got);
+      store(std::span<const T>(part)
+                .first(static_cast<std::size_t>(got) * channels)
+                .subspan(skipped * channels));
+      at += static_cast<std::uint64_t>(got);
     }
-    store(std::span<const T>(part).first(static_cast<std::size_t>(got) * info.channels), done);
-    done += static_cast<std::uint64_t>(got);
   }
-}
+
+  [[noreturn]] void fail(sf_count_t got) const {
+    if (file.thrown != nullptr) {
+      std::rethrow_exception(file.thrown);
+    }
+    const bool failed = sf_error(sound) != SF_ERR_NO_ERROR;
+    throw Error(ErrorKind::kCorrupt,
+                fmt::format("the audio ends or is damaged behind frame {}, expected {} frames{}",
+                            at + static_cast<std::uint64_t>(std::max<sf_count_t>(got, 0)), last,
+                            failed ? " (" + error_text(sound) + ")" : ""));
+  }
+};
 
 }  // namespace
 
@@ -233,7 +256,9 @@ SoundInfo read_sound_info(PayloadBytes& payload) {
     info.rate_hz = static_cast<std::uint32_t>(found.samplerate);
     info.wide = is_wide(found.format);
     if (found.frames == SF_COUNT_MAX) {
-      info.frames = count_frames(sound.get(), info.channels, most_frames(payload, info));
+      info.frames = count_frames(
+          sound.get(), info.channels,
+          std::min(most_frames(payload, info), kMostSoundNbytes / info.frame_nbytes()));
       // An error of the decoder is no end.
       if (file.thrown == nullptr && sf_error(sound.get()) != SF_ERR_NO_ERROR) {
         throw payload.fault(0, fmt::format("the audio is damaged behind frame {} ({})", info.frames,
@@ -249,9 +274,8 @@ SoundInfo read_sound_info(PayloadBytes& payload) {
   return info;
 }
 
-void decode_sound(const SoundInfo& info, std::span<const std::byte> stored,
-                  std::span<std::byte> out) {
-  MemoryBytes payload(stored, "audio");
+void decode_sound(const SoundInfo& info, PayloadBytes& payload, std::uint64_t first,
+                  std::uint64_t last, std::span<std::byte> out) {
   VirtualFile file{payload, 0, nullptr};
   SF_INFO found;
   const SoundPtr sound = open_sound(file, found);
@@ -265,29 +289,34 @@ void decode_sound(const SoundInfo& info, std::span<const std::byte> stored,
                 fmt::format("the audio has {} channels, expected the {} that its header has",
                             found.channels, info.channels));
   }
+  SoundReader frames{sound.get(), file, info.channels, 0, first, last};
+  if (first > 0 && can_enter(found)) {
+    frames.at = first;
+    if (sf_seek(sound.get(), static_cast<sf_count_t>(first), SEEK_SET) !=
+        static_cast<sf_count_t>(first)) {
+      frames.fail(0);
+    }
+  }
+  std::byte* to = out.data();
+  const auto copy = [&](auto part) {
+    std::memcpy(to, part.data(), part.size_bytes());
+    to += part.size_bytes();
+  };
   if (info.wide) {
-    read_frames<int>(info, sound.get(), sf_readf_int, [&](std::span<const int> part, auto done) {
-      std::memcpy(out.data() + done * info.channels * sizeof(int), part.data(), part.size_bytes());
-    });
+    frames.run<int>(sf_readf_int, copy);
   } else if (!is_lossy(found.format)) {
-    read_frames<short>(info, sound.get(), sf_readf_short,
-                       [&](std::span<const short> part, auto done) {
-                         std::memcpy(out.data() + done * info.channels * sizeof(short), part.data(),
-                                     part.size_bytes());
-                       });
+    frames.run<short>(sf_readf_short, copy);
   } else {
     // As libsndfile's own int16, but that what a lossy codec makes louder than full scale does not
     // wrap around.
-    read_frames<float>(
-        info, sound.get(), sf_readf_float, [&](std::span<const float> part, auto done) {
-          std::byte* to = out.data() + done * info.channels * sizeof(std::int16_t);
-          for (const float value : part) {
-            const float scaled = std::isnan(value) ? 0 : std::rint(value * 32767.0F);
-            const auto sample = static_cast<std::int16_t>(std::clamp(scaled, -32768.0F, 32767.0F));
-            std::memcpy(to, &sample, sizeof sample);
-            to += sizeof sample;
-          }
-        });
+    frames.run<float>(sf_readf_float, [&](std::span<const float> part) {
+      for (const float value : part) {
+        const float scaled = std::isnan(value) ? 0 : std::rint(value * 32767.0F);
+        const auto sample = static_cast<std::int16_t>(std::clamp(scaled, -32768.0F, 32767.0F));
+        std::memcpy(to, &sample, sizeof sample);
+        to += sizeof sample;
+      }
+    });
   }
   if (file.thrown != nullptr) {
     std::rethrow_exception(file.thrown);

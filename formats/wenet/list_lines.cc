@@ -136,9 +136,8 @@ std::string local_path(const ByteSource& list, const ListLine& line, std::string
   return std::string(path);
 }
 
-Error unopened_error(const ByteSource& list, std::uint32_t line, const Error& error) {
-  const Error placed = list_error(list, line, error.what());
-  return {error.kind(), placed.what(), error.to_errno()};
+Error line_error(const ByteSource& list, std::uint32_t line, const Error& error) {
+  return error.wrapped(fmt::format("{} line {}: ", printable(list.name()), line), "");
 }
 
 bool looks_like_list(const ByteSource& source) {

@@ -28,8 +28,8 @@ Error list_error(const ByteSource& list, std::uint32_t line, std::string_view te
 // The path that a line names. Throws kUnsupported where it is a URL or command instead.
 std::string local_path(const ByteSource& list, const ListLine& line, std::string_view path);
 
-// What `error`, met when the file of a line was opened, means to the user.
-Error unopened_error(const ByteSource& list, std::uint32_t line, const Error& error);
+// "<list> line <number>: " in front of `error`, met in the file that the line names.
+Error line_error(const ByteSource& list, std::uint32_t line, const Error& error);
 
 // Whether the list, going by its first line, is one of WeNet's.
 bool looks_like_list(const ByteSource& source);

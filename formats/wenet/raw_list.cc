@@ -9,31 +9,28 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "formats/bytes/extent_column.h"
+#include "formats/bytes/fault_tally.h"
 #include "formats/bytes/string_list.h"
 #include "formats/bytes/value.h"
 #include "formats/named_files.h"
-#include "formats/payloads/wav_pieces.h"
+#include "formats/payloads/payload_table.h"
 #include "formats/wenet/list_lines.h"
 
 namespace npyfs {
 
 namespace {
 
-struct Cut {
-  double start = 0;  // seconds
-  double end = 0;
-};
-
 struct Utterance {
   std::string key;
   std::string wav;
   std::string text;
-  std::optional<Cut> cut;
+  std::optional<AudioCut> cut;
 };
 
 const Value* find_entry(const Dict& dict, std::string_view name) {
@@ -89,46 +86,37 @@ Utterance parse_line(const ByteSource& list, const ListLine& line) {
                        "'start' and 'end' are no piece of a wave, expected seconds, 0 <= start <= "
                        "end");
     }
-    utterance.cut = Cut{*from, *to};
+    utterance.cut = AudioCut{*from, *to};
   }
   return utterance;
-}
-
-// What of a wave a line means: frames are cut off, not rounded.
-std::uint64_t frame_at(double seconds, std::uint32_t rate_hz) {
-  constexpr double kMost = 1e18;
-  return static_cast<std::uint64_t>(std::min(seconds * rate_hz, kMost));
 }
 
 // What the list says, and where the bytes are.
 struct RawIndex {
   StringList keys;
-  std::vector<SourcePtr> files;      // of each record
-  std::shared_ptr<WavPieces> waves;  // null: no record is cut
-  std::vector<bool> is_cut;
-  SourcePtr texts;  // in memory, one behind the other
+  std::vector<SourcePtr> files;  // of each record
+  SourcePtr texts;               // in memory, one behind the other
   ExtentColumn text_places;
 };
 
-// Whole files; of a cut record the samples.
-class AudioColumn : public ByteColumn {
+// What is needed of the lines until the audio has been looked at.
+struct RawLines {
+  std::vector<std::uint32_t> numbers;
+  std::vector<std::optional<AudioCut>> cuts;
+  bool any_cut = false;
+  std::string extension;  // of all files, or empty
+  bool all_audio = true;  // by their extensions
+};
+
+class FileColumn : public ByteColumn {
  public:
-  explicit AudioColumn(std::shared_ptr<const RawIndex> index) : index_(std::move(index)) {}
+  explicit FileColumn(std::shared_ptr<const RawIndex> index) : index_(std::move(index)) {}
 
   std::uint64_t size() const override { return index_->files.size(); }
   bool locate(std::uint64_t record, std::vector<Extent>& out) const override {
     const ByteSource& file = *index_->files[record];
-    if (index_->is_cut[record]) {
-      const WavPiece& piece = index_->waves->pieces[record];
-      out.assign(1, {piece.source, piece.offset, piece.stored_nbytes()});
-    } else {
-      out.assign(1, {&file, 0, file.nbytes()});
-    }
+    out.assign(1, {&file, 0, file.nbytes()});
     return true;
-  }
-  const Damage* damage(std::uint64_t record) const override {
-    return index_->waves != nullptr && index_->is_cut[record] ? index_->waves->damage.find(record)
-                                                              : nullptr;
   }
 
  private:
@@ -152,29 +140,31 @@ class TextColumn : public ByteColumn {
 
 class RawTable : public RecordTable {
  public:
-  RawTable(std::shared_ptr<const RawIndex> index, std::string extension,
-           std::vector<SourcePtr> sources)
-      : index_(std::move(index)), sources_(std::move(sources)) {
-    const auto audio = std::make_shared<AudioColumn>(index_);
-    const auto text = std::make_shared<TextColumn>(index_);
-    const bool any_cut =
-        std::find(index_->is_cut.begin(), index_->is_cut.end(), true) != index_->is_cut.end();
+  RawTable(std::shared_ptr<const RawIndex> index, std::vector<SourcePtr> sources)
+      : index_(std::move(index)), sources_(std::move(sources)) {}
+
+  // To be called once. Payloads of a list without pieces are understood like any.
+  void set_fields(const RawLines& lines,
+                  const std::function<void(std::uint64_t, CutFinding)>& report) {
     Field wav;
     wav.name = "x";
-    wav.extension = any_cut ? "" : extension;
-    wav.bytes = audio;
     wav.time_series = true;
-    if (index_->waves != nullptr) {
-      wav.typed = make_wav_column(index_->waves);
+    wav.bytes = std::make_shared<FileColumn>(index_);
+    if (lines.any_cut) {
+      const AudioPieces pieces =
+          make_audio_pieces({.bytes = wav.bytes, .table = *this, .named = true},
+                            {[&](std::uint64_t record) { return lines.cuts[record]; }, report});
+      wav.typed = pieces.column;
+      wav.bytes = pieces.stored;
+    } else {
+      // Where extensions differ, any of audio tells what all files are.
+      wav.extension = lines.extension.empty() && lines.all_audio ? "wav" : lines.extension;
     }
-    fields_.push_back(std::move(wav));
     Field txt;
     txt.name = txt.extension = "txt";
-    txt.bytes = text;
-    fields_.push_back(std::move(txt));
-    // Of samples without a header nothing tells what they are.
-    stored_.push_back({any_cut ? "" : extension, audio});
-    stored_.push_back({"txt", text});
+    txt.bytes = std::make_shared<TextColumn>(index_);
+    stored_ = {{lines.any_cut ? "" : lines.extension, wav.bytes}, {txt.extension, txt.bytes}};
+    fields_ = {std::move(wav), std::move(txt)};
   }
 
   std::uint64_t size() const override { return index_->keys.size(); }
@@ -183,12 +173,6 @@ class RawTable : public RecordTable {
   std::vector<SourcePtr> sources() const override { return sources_; }
   KeyKind key_kind() const override { return KeyKind::kText; }
   std::string_view text_key(std::uint64_t record) const override { return index_->keys[record]; }
-  const Damage* damage(std::uint64_t record) const override {
-    return index_->waves != nullptr ? index_->waves->damage.find(record) : nullptr;
-  }
-  std::uint64_t damaged_count() const override {
-    return index_->waves != nullptr ? index_->waves->damage.size() : 0;
-  }
 
  private:
   std::shared_ptr<const RawIndex> index_;
@@ -208,10 +192,7 @@ class RawReader {
 
   std::shared_ptr<const RecordTable> run() {
     for_each_line(*list_, [&](const ListLine& line) { take(line); });
-    if (first_cut_ != 0) {
-      cut_waves();
-    }
-    say_findings();
+    unopened_.tell(context_.warn);
     index_->keys.shrink();
     index_->text_places.shrink();
     const auto text = std::as_bytes(std::span(text_));
@@ -223,7 +204,12 @@ class RawReader {
         sources.push_back(files_.opened(file));
       }
     }
-    return std::make_shared<RawTable>(std::move(index_), extension_, std::move(sources));
+    const auto table = std::make_shared<RawTable>(index_, std::move(sources));
+    table->set_fields(lines_,
+                      [&](std::uint64_t record, CutFinding finding) { report(record, finding); });
+    findings_.tell(context_.warn);
+    require_any(*table);
+    return table;
   }
 
  private:
@@ -235,12 +221,11 @@ class RawReader {
     }
     index_->keys.append(utterance.key);
     index_->files.push_back(*file);
-    index_->is_cut.push_back(utterance.cut.has_value());
-    lines_.push_back(line.number);
-    cuts_.push_back(utterance.cut.value_or(Cut{}));
+    lines_.numbers.push_back(line.number);
+    lines_.cuts.push_back(utterance.cut);
+    lines_.any_cut = lines_.any_cut || utterance.cut.has_value();
     index_->text_places.append(text_.size(), utterance.text.size());
     text_ += utterance.text;
-    first_cut_ = first_cut_ == 0 && utterance.cut ? line.number : first_cut_;
     note_extension(utterance.wav);
   }
 
@@ -250,13 +235,11 @@ class RawReader {
     try {
       return &files_.source(files_.find(path));
     } catch (const Error& error) {
-      const Error placed = unopened_error(*list_, line.number, error);
+      const Error placed = line_error(*list_, line.number, error);
       if (!context_.permissive || error.to_errno() == EMFILE) {
         throw placed;
       }
-      if (++unopened_ == 1) {
-        first_unopened_ = placed.what();
-      }
+      unopened_.add(placed);
       return nullptr;
     }
   }
@@ -265,134 +248,54 @@ class RawReader {
     const std::size_t dot = path.rfind('.');
     const std::string_view extension =
         dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+    const Payload* payload = payload_of_extension(extension);
+    lines_.all_audio = lines_.all_audio && payload != nullptr && payload->make == make_audio_column;
     if (index_->keys.size() == 1) {
-      extension_ = extension;
-    } else if (extension_ != extension) {
-      extension_.clear();
+      lines_.extension = extension;
+    } else if (lines_.extension != extension) {
+      lines_.extension.clear();
     }
   }
 
-  // Headers are read only where a piece depends on them: whole files are understood like any
-  // payload.
-  void cut_waves() {
-    auto waves = std::make_shared<WavPieces>();
-    std::optional<Error> first_fault;
-    for (std::uint64_t record = 0; record < index_->files.size(); ++record) {
-      WavPiece piece;
-      try {
-        piece = cut_wave(record);
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kUnsupported) {
-          throw;
-        }
-        const Error placed = list_error(*list_, lines_[record], error.what(), error.kind());
-        first_fault = first_fault ? first_fault : std::optional(placed);
-        waves->damage.add(record, [&] { return Damage{placed, std::nullopt}; });
+  void report(std::uint64_t record, CutFinding finding) {
+    if (finding == CutFinding::kBeginsBehindEnd) {
+      findings_.add(list_error(*list_, lines_.numbers[record],
+                               "'start' is behind the end of the wave, expected within; such a "
+                               "piece is empty"));
+    } else {
+      findings_.add(line_error(
+          *list_, lines_.numbers[record],
+          file_error(ErrorKind::kCorrupt, index_->files[record]->name(),
+                     "the wave is cut short, expected as many samples as its header says; what is "
+                     "there is shown")));
+    }
+  }
+
+  // Pieces of which none can be read are no data set.
+  void require_any(const RecordTable& table) const {
+    if (!lines_.any_cut) {
+      return;
+    }
+    Item first;
+    for (std::uint64_t record = 0; record < table.size(); ++record) {
+      Item item;
+      table.fields()[0].typed->inspect(record, item);
+      if (item.damage == nullptr) {
+        return;
       }
-      waves->pieces.push_back(piece);
+      first = record == 0 ? item : first;
     }
-    if (first_fault && first_fault->kind() == ErrorKind::kUnsupported &&
-        waves->damage.size() == index_->files.size()) {
-      throw Error(*first_fault);
-    }
-    waves->damage.shrink();
-    if (!rates_differ_) {
-      waves->rate_hz = rate_hz_;
-    }
-    index_->waves = std::move(waves);
-  }
-
-  WavPiece cut_wave(std::uint64_t record) {
-    const ByteSource& file = *index_->files[record];
-    if (&file != header_of_) {
-      header_of_ = nullptr;
-      header_ = read_header(file);
-      header_of_ = &file;
-      note_header();
-    }
-    if (!index_->is_cut[record]) {
-      if (header_.truncated) {
-        throw file_error(ErrorKind::kCorrupt, file.name(),
-                         "the wave is cut short, expected as many samples as its header says");
-      }
-      return cut_wav(file, header_, 0, header_.frames);
-    }
-    if (header_.truncated && truncated_of_ != &file && ++truncated_ == 1) {
-      first_truncated_ = file.name();
-    }
-    truncated_of_ = header_.truncated ? &file : truncated_of_;
-    const std::uint64_t start = frame_at(cuts_[record].start, header_.rate_hz);
-    if (start > header_.frames && ++behind_ == 1) {
-      first_behind_ = lines_[record];
-    }
-    return cut_wav(file, header_, start, frame_at(cuts_[record].end, header_.rate_hz));
-  }
-
-  WavHeader read_header(const ByteSource& file) const {
-    std::byte head[12] = {};
-    const std::size_t n = std::min<std::uint64_t>(sizeof head, file.nbytes());
-    file.read_at(0, std::span(head).first(n));
-    if (!is_wav(std::span<const std::byte>(head).first(n)) && !file.name().ends_with(".wav")) {
-      throw file_error(ErrorKind::kUnsupported, file.name(),
-                       "the file is no WAV, expected one in a list with 'start' and 'end'; "
-                       "convert it, or give it a list of its own");
-    }
-    WindowReader window(file);
-    return parse_wav(file, window, 0, file.nbytes());
-  }
-
-  void note_header() {
-    rates_differ_ = rates_differ_ || (rate_hz_ && *rate_hz_ != header_.rate_hz);
-    rate_hz_ = header_.rate_hz;
-  }
-
-  void say_findings() const {
-    if (unopened_ > 0) {
-      context_.warn(fmt::format(
-          "{}; left out{}", first_unopened_,
-          unopened_ > 1 ? fmt::format(" (and {} more lines)", unopened_ - 1) : std::string()));
-    }
-    if (behind_ > 0) {
-      context_.warn(
-          list_error(*list_, first_behind_,
-                     fmt::format("'start' is behind the end of the wave, expected within; such a "
-                                 "piece is empty{}",
-                                 behind_ > 1 ? fmt::format(" (and {} more lines)", behind_ - 1)
-                                             : std::string()))
-              .what());
-    }
-    if (truncated_ > 0) {
-      context_.warn(
-          file_error(ErrorKind::kCorrupt, first_truncated_,
-                     fmt::format("the wave is cut short, expected as many samples as its header "
-                                 "says; what is there is shown{}",
-                                 truncated_ > 1 ? fmt::format(" (and {} more)", truncated_ - 1)
-                                                : std::string()))
-              .what());
-    }
+    throw line_error(*list_, lines_.numbers.front(), first.damage->error);
   }
 
   SourcePtr list_;
   OpenContext& context_;
   NamedFiles files_;
   std::shared_ptr<RawIndex> index_;
+  RawLines lines_;
   std::string text_;
-  std::string extension_;        // of all files, or empty
-  std::uint32_t first_cut_ = 0;  // line
-  std::vector<Cut> cuts_;        // of each record
-  std::vector<std::uint32_t> lines_;
-  // Of the file of the line before: many lines cut pieces of one.
-  const ByteSource* header_of_ = nullptr;
-  WavHeader header_;
-  std::optional<std::uint32_t> rate_hz_;
-  bool rates_differ_ = false;
-  std::uint64_t unopened_ = 0;
-  std::string first_unopened_;
-  std::uint64_t truncated_ = 0;
-  std::string first_truncated_;
-  const ByteSource* truncated_of_ = nullptr;  // counted last
-  std::uint64_t behind_ = 0;                  // pieces that begin behind the end of their file
-  std::uint32_t first_behind_ = 0;            // line
+  FaultTally unopened_{"lines", "left out"};
+  FaultTally findings_{"lines"};
 };
 
 }  // namespace

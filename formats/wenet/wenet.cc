@@ -46,7 +46,7 @@ class ShardList {
     try {
       shard = files_.source(files_.find(path));
     } catch (const Error& error) {
-      leave_out(unopened_error(*list_, line.number, error));
+      leave_out(line_error(*list_, line.number, error));
       return;
     }
     try {

@@ -1,6 +1,7 @@
 """Payloads through a real mount: what a user of numpy sees of images, audio and pickled samples."""
 
 import errno
+import json
 import pathlib
 import pickle
 import unittest
@@ -53,6 +54,25 @@ class Payloads(MountTest):
         self.assertEqual(offsets.tolist(), [0, 4000, 4201])
         attrs = np.load(mnt / "attrs.npy", allow_pickle=True)[()]
         self.assertEqual(attrs["samplerate_x_Hz"], 16000)
+
+    def test_pieces_of_compressed_audio_are_slices_of_the_whole(self):
+        rate = 16000
+        names = ["s16.flac", "opus.ogg", "sox.mp3", "stream.flac"]
+        lines, wanted = [], []
+        for name in names:
+            whole = expected("audio/" + name)
+            wav = str(DATA / "audio" / name)
+            lines.append({"key": name, "wav": wav, "txt": name})
+            wanted.append(whole)
+            for start, end in [(0, 0.01), (0.0312, 0.0625), (0.1, 0.1), (0.2, 77)]:
+                lines.append({"key": f"{name}{start}", "wav": wav, "txt": "", "start": start, "end": end})
+                wanted.append(whole[int(start * rate):int(end * rate)])
+        (self.folder / "data.list").write_text("\n".join(map(json.dumps, lines)))
+        train = self.mount(self.folder / "data.list") / "train"
+        np.testing.assert_array_equal(np.load(train / "x.npy", mmap_mode="r"), np.concatenate(wanted))
+        self.assertEqual(np.load(train / "x_offsets.npy").tolist(), np.cumsum([0] + [len(x) for x in wanted]).tolist())
+        # A record's file is what is stored: of a piece, too.
+        self.assertEqual((train / "records/s16.flac0.1.flac").read_bytes(), payload("audio/s16.flac"))
 
     def test_a_cut_jpeg_is_an_error_and_never_grey(self):
         jpeg = payload("images/rgb.jpg")

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One warning for each kind of fault, however many lines or records have it.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/bytes/error.h"
+
+namespace npyfs {
+
+// Counts faults by kind and keeps the text of the first of each. Two faults are of one kind if
+// their messages differ only in numbers and in what is quoted. Small, whatever a file holds: no
+// more than kMostKinds texts are kept. One thread.
+class FaultTally {
+ public:
+  static constexpr std::size_t kMostKinds = 16;
+
+  // `unit` is what is counted, in the plural: "lines". `outcome` is said of every kind: "left out".
+  explicit FaultTally(std::string unit, std::string outcome = {})
+      : unit_(std::move(unit)), outcome_(std::move(outcome)) {}
+
+  void add(const Error& error, std::uint64_t order = 0) { add(error.said(), error.what(), order); }
+  // `said` tells the kind: the message without the place of the fault; `text` has it. The first of
+  // a kind is that of the least `order`, then the one added first.
+  void add(std::string_view said, std::string_view text, std::uint64_t order = 0);
+
+  std::uint64_t count() const { return count_; }
+  // Of all kinds the first, and how many more there are: "<text>[ (and N more <unit>)]". Not where
+  // there is none.
+  std::string summary() const;
+  // One line a kind, in the order of their first: "<text>[; <outcome>][ (and N more <unit>)]".
+  void tell(const std::function<void(const std::string& text)>& warn) const;
+
+ private:
+  struct Kind;
+  std::vector<Kind> sorted() const;
+  std::string and_more(std::uint64_t count) const;
+
+  struct Kind {
+    std::string pattern;
+    std::string text;  // of the first
+    std::uint64_t order = 0;
+    std::uint64_t count = 0;
+  };
+
+  std::string unit_;
+  std::string outcome_;
+  std::vector<Kind> kinds_;
+  std::uint64_t count_ = 0;
+  std::uint64_t of_other_kinds_ = 0;  // that there is no room for
+};
+
+}  // namespace npyfs
