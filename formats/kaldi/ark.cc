@@ -199,7 +199,8 @@ bool looks_like_ark(std::span<const std::byte> head) {
                                [](char c) { return static_cast<unsigned char>(c) > ' '; });
   const std::string_view object = text.substr(end + 1);
   const bool binary = object.size() >= 3 && object[0] == '\0' && object[1] == 'B';
-  return key && (binary || is_wav(head.subspan(end + 1)));
+  return key &&
+         (binary || is_wav(head.subspan(end + 1)) || kaldiio_file(head.subspan(end + 1)) != "");
 }
 
 ObjectIndex read_ark(SourcePtr source, Wanted wanted, OpenContext& context) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 
+#include "formats/bytes/text_view.h"
 #include "formats/bytes/words.h"
 #include "formats/kaldi/binary.h"
 
@@ -40,20 +41,11 @@ constexpr std::array<KindName, 15> kKindNames = {{{"matrix", std::nullopt},
 constexpr std::array<std::string_view, 7> kWordFiles = {
     "text", "utt2spk", "spk2utt", "utt2lang", "spk2gender", "utt2uniq", "reco2file_and_channel"};
 
-// kaldiio's own objects: a name, the number of length bytes (1 to 8), the length, a file.
-std::string_view kaldiio_object(std::span<const std::byte> head) {
-  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  for (const std::string_view name : {"NPY", "AUDIO", "PKL"}) {
-    if (text.starts_with(name) && text.size() > name.size() && text[name.size()] >= 1 &&
-        text[name.size()] <= 8) {
-      return name;
-    }
-  }
-  if (text.starts_with("PKL") && text.size() > 3 &&
-      !is_blank(static_cast<unsigned char>(text[3]))) {
-    return "PKL";
-  }
-  return text.starts_with("fLaC") ? text.substr(0, 4) : std::string_view();
+// PKL is followed by a pickle without a length.
+bool at_pickle(std::span<const std::byte> head) {
+  const std::string_view text = as_text(head);
+  return text.starts_with("PKL") && text.size() > 3 &&
+         !is_blank(static_cast<unsigned char>(text[3]));
 }
 
 // Whether a line must be looked at again once all have been read: where the traits that all lines
@@ -108,6 +100,8 @@ std::uint64_t wave_nbytes(Cursor& cursor, std::uint64_t offset, const WavHeader&
   return header.riff_nbytes;
 }
 
+constexpr std::size_t kMostKaldiioHead = 6;
+
 bool holds_integers(ObjectKind kind) {
   return kind >= ObjectKind::kInt32 && kind <= ObjectKind::kPosterior &&
          kind != ObjectKind::kFloat && kind != ObjectKind::kDouble;
@@ -124,7 +118,33 @@ std::string_view kind_name(ObjectKind kind) {
       return known.name;
     }
   }
+  if (is_file(kind)) {
+    return kind == ObjectKind::kNumpy ? ".npy file" : "audio file";
+  }
   return kind == ObjectKind::kPcm ? "wave" : "text";
+}
+
+std::string_view company_name(Company company) {
+  switch (company) {
+    case Company::kLines:
+      return "number or line";
+    case Company::kArrays:
+      return ".npy file";
+    case Company::kAudio:
+      return "audio file";
+    default:
+      return "matrix, vector or wave";
+  }
+}
+
+std::string_view kaldiio_file(std::span<const std::byte> head) {
+  for (const std::string_view name : {"NPY", "AUDIO"}) {
+    if (as_text(head).starts_with(name) && head.size() > name.size() &&
+        head[name.size()] >= std::byte{1} && head[name.size()] <= std::byte{8}) {
+      return name;
+    }
+  }
+  return {};
 }
 
 std::optional<Wanted> parse_wanted(const std::string& name) {
@@ -167,11 +187,12 @@ void ObjectReader::read(Cursor& cursor, bool bounded, Object& object) {
     read_binary(cursor, head, object);
   } else if (is_wav(head) && !by_line_) {
     wave = read_wave(cursor, bounded, object);
-  } else if (const std::string_view name = kaldiio_object(head); !name.empty() && !by_line_) {
+  } else if (!by_line_ && (!kaldiio_file(head).empty() || as_text(head).starts_with("fLaC"))) {
+    read_file(cursor, bounded, object);
+  } else if (!by_line_ && at_pickle(head)) {
     throw cursor.fault(cursor.offset(),
-                       fmt::format("the object is of kaldiio's own kind '{}'{}, expected one of "
-                                   "Kaldi's",
-                                   name, name == "PKL" ? ", a pickle, which is never loaded" : ""));
+                       "the object is a pickle of kaldiio's (PKL), which is never loaded, expected "
+                       "an array or audio");
   } else {
     read_text(cursor, bounded, traits, object);
   }
@@ -237,6 +258,9 @@ void ObjectReader::read_text(Cursor& cursor, bool bounded, LineTraits& traits,
 
 Company ObjectReader::company_of(const Object& object) const {
   const ObjectKind kind = object.kind;
+  if (is_file(kind)) {
+    return kind == ObjectKind::kNumpy ? Company::kArrays : Company::kAudio;
+  }
   if (kind == ObjectKind::kLine || (kind >= ObjectKind::kInt32 && kind <= ObjectKind::kPosterior)) {
     return Company::kLines;
   }
@@ -249,12 +273,11 @@ Company ObjectReader::company_of(const Object& object) const {
 void ObjectReader::check_company(const Cursor& cursor, const Object& object) {
   const bool brackets = object.text && object.kind != ObjectKind::kLine;
   const Company company = brackets ? Company::kEither : company_of(object);
-  seen_lines_ = seen_lines_ || company == Company::kLines;
-  seen_blocks_ = seen_blocks_ || company == Company::kBlocks;
-  if (seen_lines_ && seen_blocks_) {
-    throw cursor.fault(object.offset, fmt::format("the object is a {}, expected one of the kind of "
-                                                  "those before it",
-                                                  kind_name(object.kind)));
+  company_ = company_ == Company::kEither ? company : company_;
+  if (company != Company::kEither && company != company_) {
+    throw cursor.fault(object.offset, fmt::format("the object is of type {}, expected one of the "
+                                                  "kind of those before it, {}",
+                                                  kind_name(object.kind), company_name(company_)));
   }
 }
 
@@ -298,6 +321,32 @@ WavHeader ObjectReader::read_wave(Cursor& cursor, bool bounded, Object& object) 
   object.nbytes = bounded ? avail : std::min(avail, wave_nbytes(cursor, object.offset, header));
   cursor.seek(object.offset + object.nbytes);
   return header;
+}
+
+// "NPY" or "AUDIO", the number of length bytes, the length, least byte first, the file. A bare flac
+// may be all that there is.
+void ObjectReader::read_file(Cursor& cursor, bool bounded, Object& object) const {
+  const std::string_view name = kaldiio_file(cursor.look(kMostKaldiioHead));
+  object.offset = cursor.offset();
+  object.began = true;
+  object.kind = name == "NPY" ? ObjectKind::kNumpy : ObjectKind::kAudio;
+  if (name.empty() && !bounded) {
+    throw cursor.fault(object.offset,
+                       "the flac does not say its length, expected it, as other objects may "
+                       "follow");
+  }
+  std::uint64_t nbytes = cursor.left();
+  if (!name.empty()) {
+    cursor.seek(cursor.offset() + name.size());
+    const int count = cursor.take();
+    nbytes = 0;
+    for (int i = 0; i < count; ++i) {
+      nbytes |= std::uint64_t{cursor.plain<std::uint8_t>("the length")} << (8 * i);
+    }
+    object.offset = cursor.offset();
+  }
+  object.nbytes = nbytes;
+  cursor.hop(nbytes, "the file");
 }
 
 void ObjectReader::note_wave(const Cursor& cursor, const Object& object, const WavHeader& header) {

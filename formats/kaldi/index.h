@@ -57,6 +57,8 @@ enum class Company {
   kLines,   // lines of text, numbers without a type
   kBlocks,  // matrices, vectors, waves
   kEither,  // text in brackets
+  kArrays,  // .npy files
+  kAudio,   // audio files
 };
 
 // Reads objects, one after another, and settles what they are when all have been seen.
@@ -91,6 +93,7 @@ class ObjectReader {
   ObjectKind int_kind(Cursor& cursor, std::span<const std::byte> head);
   void read_binary(Cursor& cursor, std::span<const std::byte> head, Object& object);
   WavHeader read_wave(Cursor& cursor, bool bounded, Object& object);
+  void read_file(Cursor& cursor, bool bounded, Object& object) const;
   void note_wave(const Cursor& cursor, const Object& object, const WavHeader& header);
   void read_text(Cursor& cursor, bool bounded, LineTraits& traits, Object& object) const;
   void check_wanted(Cursor& cursor, Object& object) const;
@@ -109,10 +112,15 @@ class ObjectReader {
   LineTraits traits_;
   std::optional<std::uint32_t> rate_hz_;
   bool rates_differ_ = false;
-  bool seen_lines_ = false;   // of text, or numbers without a type
-  bool seen_blocks_ = false;  // matrices, vectors, waves
+  Company company_ = Company::kEither;  // of those seen so far
   std::uint64_t truncated_ = 0;
 };
+
+// "NPY" or "AUDIO" if a file in kaldiio's envelope begins so; else empty. 6 bytes are enough.
+std::string_view kaldiio_file(std::span<const std::byte> head);
+
+// What an object may share a table with, for messages.
+std::string_view company_name(Company company);
 
 // The object's bytes as they are stored. Throws as ByteSource::read_at.
 std::string stored_bytes(const ObjectIndex& index, const Object& object);

@@ -33,6 +33,9 @@ enum class ObjectKind : std::uint8_t {
   kTokens,  // words, always text
   kWave,
   kPcm,  // samples cut out of a wave
+  // Files of another format, in kaldiio's envelope:
+  kNumpy,  // .npy
+  kAudio,  // whatever soundfile reads
   // Not settled until the whole table has been looked at:
   kIntFamily,  // begins with a four-byte number, which six kinds do
   kLine,       // a line of text
@@ -44,6 +47,7 @@ enum class ObjectKind : std::uint8_t {
 //   kInt32Vectors, kPosterior       rows: inner lists; cols: elements of all of them
 //   kTokens, kLine       rows: words; cols: code points of the words joined by blanks
 //   waves                rows: frames; cols: channels
+//   files                nothing: `offset` and `nbytes` are the file's
 struct Object {
   std::uint64_t offset = 0;  // in its source
   std::uint64_t nbytes = 0;  // as stored, header included
@@ -79,6 +83,10 @@ inline bool is_vector(ObjectKind kind) {
 }
 inline bool is_wave(ObjectKind kind) {
   return kind == ObjectKind::kWave || kind == ObjectKind::kPcm;
+}
+
+inline bool is_file(ObjectKind kind) {
+  return kind == ObjectKind::kNumpy || kind == ObjectKind::kAudio;
 }
 
 // What --decode x= and messages call the kind: "matrix", "int32vector".

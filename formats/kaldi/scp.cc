@@ -149,7 +149,7 @@ class ScpReader {
     index_.objects[record] = damaged && sized ? object : Object{};
     index_.objects[record].source = object.source;
     if (!damaged) {
-      refused_.add(place, error.what());
+      refused_.add(place, error);
       return;
     }
     place.damaged = true;
@@ -185,29 +185,30 @@ class ScpReader {
   // Unlike in an archive, where what looks like a line among matrices ends it, an object of another
   // kind than most is one wrong place.
   void refuse_odd_kinds() {
-    std::uint64_t lines = 0;
-    std::uint64_t blocks = 0;
+    std::map<Company, std::uint64_t> counts;
     for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
       if (is_good(record)) {
-        const Company company = objects_.company_of(index_.objects[record]);
-        lines += company == Company::kLines ? 1 : 0;
-        blocks += company == Company::kBlocks ? 1 : 0;
+        ++counts[objects_.company_of(index_.objects[record])];
       }
     }
-    if (lines == 0 || blocks == 0) {
+    counts.erase(Company::kEither);
+    if (counts.size() < 2) {
       return;
     }
-    const Company odd = lines > blocks ? Company::kBlocks : Company::kLines;
+    // Of as many, matrices.
+    const auto most = [](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second < b.second : b.first == Company::kBlocks;
+    };
+    const Company usual = std::max_element(counts.begin(), counts.end(), most)->first;
     for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
       Object& object = index_.objects[record];
-      if (is_good(record) && objects_.company_of(object) == odd) {
+      const Company company = is_good(record) ? objects_.company_of(object) : Company::kEither;
+      if (company != usual && company != Company::kEither) {
         refused_.add(lines_.places[record],
                      corrupt_at(index_.sources[object.source]->name(), object.offset,
-                                fmt::format("the object is a {}, expected a {} like the others",
-                                            kind_name(object.kind),
-                                            odd == Company::kLines ? "matrix, vector or wave"
-                                                                   : "number or line"))
-                         .what());
+                                fmt::format("the object is of type {}, expected a {} like the "
+                                            "others",
+                                            kind_name(object.kind), company_name(usual))));
         object = {};
       }
     }
@@ -234,8 +235,7 @@ class ScpReader {
       }
       const std::string text =
           fmt::format("the range of key '{}' {}", printable(lines_.keys[record]), why);
-      refused_.add(place,
-                   corrupt_at(index_.sources[object.source]->name(), object.offset, text).what());
+      refused_.add(place, corrupt_at(index_.sources[object.source]->name(), object.offset, text));
     }
   }
 

@@ -35,17 +35,19 @@ class LineParser {
 
  private:
   void parse_line(std::string_view line, std::uint32_t number) {
-    if (line.find('\0') != std::string_view::npos || line.size() > kMostScriptLineNbytes) {
+    if (line.size() > kMostScriptLineNbytes) {
       throw line_error(script_, number,
-                       "the line holds a zero byte or is longer than 1 MiB, expected a key "
-                       "and a place; this is no script");
+                       "the line is longer than 1 MiB, expected a key and a place; this is no "
+                       "script");
     }
     Place place;
     place.line = number;
     std::size_t at = 0;
     const std::string_view key = next_word(line, at);
     const std::size_t begin = line.find_first_not_of(kBlanks, at);
-    if (key.empty()) {
+    if (line.find('\0') != std::string_view::npos) {
+      refused_.add(place, "the line holds a zero byte, expected a key and a place");
+    } else if (key.empty()) {
       refused_.add(place, "the line is blank, expected a key and a place");
     } else if (begin == std::string_view::npos) {
       refused_.add(place, fmt::format("key '{}' has no place, expected a file behind it",
@@ -97,29 +99,23 @@ class LineParser {
 
 }  // namespace
 
-Error line_error(const ByteSource& file, std::uint32_t line, const std::string& text) {
+Error line_error(const ByteSource& file, std::uint32_t line, std::string_view text) {
   return file_error(ErrorKind::kCorrupt, fmt::format("{} line {}", file.name(), line), text);
 }
 
-void RefusedLines::add(Place& place, const std::string& text) {
+void RefusedLines::add(Place& place, std::string_view said, std::string_view text) {
   place.refused = true;
-  if (++count_ == 1 || place.line < first_line_) {
-    first_line_ = place.line;
-    first_ = text;
-  }
+  tally_.add(said, line_error(script_, place.line, text).what(), place.line);
 }
 
 void RefusedLines::report() const {
   if (empty()) {
     return;
   }
-  const Error error =
-      line_error(script_, first_line_,
-                 count_ == 1 ? first_ : fmt::format("{} (and {} more lines)", first_, count_ - 1));
   if (!context_.permissive) {
-    throw Error(error.kind(), std::string(error.what()) + "; --permissive leaves such records out");
+    throw Error(ErrorKind::kCorrupt, tally_.summary() + "; --permissive leaves such records out");
   }
-  context_.warn(fmt::format("{}; left out", error.what()));
+  tally_.tell(context_.warn);
 }
 
 ScriptLines read_script_lines(const ByteSource& script, const OpenContext& context,

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/bytes/fault_tally.h"
 #include "formats/bytes/string_list.h"
 #include "formats/named_files.h"
 
@@ -30,25 +31,27 @@ struct Place {
 };
 
 // "<file> line <number>: <text>"
-Error line_error(const ByteSource& file, std::uint32_t line, const std::string& text);
+Error line_error(const ByteSource& file, std::uint32_t line, std::string_view text);
 
-// The lines that make no record: the first of them is named, the others counted. One thread.
+// The lines that make no record: of each kind of fault the first is named, the others are counted.
+// One thread.
 class RefusedLines {
  public:
   RefusedLines(const ByteSource& script, const OpenContext& context)
       : script_(script), context_(context) {}
 
-  void add(Place& place, const std::string& text);
-  bool empty() const { return count_ == 0; }
+  void add(Place& place, std::string_view text) { add(place, text, text); }
+  void add(Place& place, const Error& error) { add(place, error.said(), error.what()); }
+  bool empty() const { return tally_.count() == 0; }
   // Unless there are none: throws kCorrupt; with permissive, says that they are left out.
   void report() const;
 
  private:
+  void add(Place& place, std::string_view said, std::string_view text);
+
   const ByteSource& script_;
   const OpenContext& context_;
-  std::uint64_t count_ = 0;
-  std::uint32_t first_line_ = 0;
-  std::string first_;
+  FaultTally tally_{"lines", "left out"};
 };
 
 // Of each line, in order, its key and place. Built by one thread.

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "formats/bytes/npy_header.h"
 #include "formats/bytes/utf8.h"
+#include "formats/extents.h"
 #include "formats/kaldi/index.h"
 #include "formats/kaldi/values.h"
 
@@ -281,6 +283,9 @@ class KaldiTable : public RecordTable {
     Field main = make_field("x", Part::kMain);
     main.bytes = bytes;
     main.time_series = any_is([](ObjectKind kind) { return is_matrix(kind) || is_wave(kind); });
+    if (any_is(is_file)) {
+      take_files(main);
+    }
     fields_.push_back(std::move(main));
     add_lists();
   }
@@ -315,6 +320,38 @@ class KaldiTable : public RecordTable {
       }
     }
     return false;
+  }
+
+  // Files of another format are payloads. A table has one kind of them, or none.
+  void take_files(Field& main) const {
+    const bool audio = any_is([](ObjectKind kind) { return kind == ObjectKind::kAudio; });
+    main.typed = nullptr;
+    main.extension = audio ? "wav" : "npy";
+    main.time_series = audio || holds_matrices(*main.bytes);
+  }
+
+  // Going by the first .npy file that can be understood.
+  bool holds_matrices(const ByteColumn& files) const {
+    for (std::uint64_t record = 0; record < size(); ++record) {
+      try {
+        if (const auto header =
+                files.damage(record) == nullptr ? read_npy_head(files, record) : std::nullopt) {
+          return header->shape.size() == 2;
+        }
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kUnsupported) {
+          throw;
+        }
+      }
+    }
+    return false;
+  }
+
+  static std::optional<NpyHeader> read_npy_head(const ByteColumn& files, std::uint64_t record) {
+    constexpr std::size_t kFirstNbytes = 12;
+    const auto nbytes = npy_header_nbytes(read_head(files, record, kFirstNbytes));
+    return nbytes ? std::optional(parse_npy_header(read_head(files, record, *nbytes), "", 0))
+                  : std::nullopt;
   }
 
   void add_lists() {

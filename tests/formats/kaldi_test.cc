@@ -55,7 +55,7 @@ void decode_all(ObjectIndex index) {
   } context;
   const auto table = make_kaldi_table(std::move(index));
   for (const Field& field : table->fields()) {
-    for (std::uint64_t record = 0; record < table->size(); ++record) {
+    for (std::uint64_t record = 0; field.typed != nullptr && record < table->size(); ++record) {
       Item item;
       field.typed->inspect(record, item);
       const std::uint64_t nbytes = *element_count(item.shape) * item.dtype.itemsize;
@@ -188,6 +188,28 @@ TEST(Kaldi, ScriptLinesAreNamed) {
   EXPECT_NE(text.find("and 1 more lines"), std::string::npos) << text;
 }
 
+TEST(Kaldi, AScriptLineWithAZeroByteIsNamedAndLeftOut) {
+  const TemporaryFolder folder;
+  write_file(folder / "a.ark", "k [ 1 2 ]\n");
+  const std::string good = "k a.ark:2\n";
+  write_file(folder / "a.scp", good + "k\0b a.ark:2\n"s + good + "b a.ark:2\0x\nc\n"s);
+  const std::string text = refusal(kScp, folder / "a.scp");
+  EXPECT_NE(text.find("a.scp line 2: the line holds a zero byte"), std::string::npos) << text;
+  EXPECT_NE(text.find("(and 2 more lines)"), std::string::npos) << text;
+  OpenContext permissive;
+  permissive.permissive = true;
+  const Opened opened = open_records(kScp, folder / "a.scp", permissive);
+  EXPECT_EQ(opened.table->size(), 2U);
+  // Each kind of fault has its own warning.
+  ASSERT_EQ(opened.warnings.size(), 2U);
+  EXPECT_NE(opened.warnings[0].find("line 2: the line holds a zero byte, expected a key and a "
+                                    "place; left out (and 1 more lines)"),
+            std::string::npos)
+      << opened.warnings[0];
+  EXPECT_NE(opened.warnings[1].find("line 5: key 'c' has no place"), std::string::npos)
+      << opened.warnings[1];
+}
+
 std::string int4(std::int32_t value) {
   std::string bytes(4, '\0');
   std::memcpy(bytes.data(), &value, sizeof value);
@@ -197,6 +219,73 @@ std::string int4(std::int32_t value) {
 // A float matrix of three columns, all zeroes.
 std::string matrix(std::int32_t rows) {
   return "\0BFM "s + int4(rows) + int4(3) + std::string(static_cast<std::size_t>(rows) * 12, '\0');
+}
+
+// kaldiio's envelope: its name, the number of length bytes, the length, a file.
+std::string envelope(const std::string& name, const std::string& file) {
+  std::string length;
+  for (std::size_t n = file.size(); n > 0; n >>= 8) {
+    length += static_cast<char>(n & 0xff);
+  }
+  return name + static_cast<char>(length.size()) + length + file;
+}
+
+TEST(Kaldi, FilesInKaldiiosEnvelopeArePayloads) {
+  const std::string flac = read_file(data_path("payloads/audio/s16.flac"));
+  const std::string npy = read_file(data_path("payloads/audio/s16.flac.npy"));
+  ObjectIndex sounds = read("a " + envelope("AUDIO", flac) + "b " + envelope("AUDIO", flac));
+  EXPECT_EQ(sounds.objects[1].nbytes, flac.size());
+  EXPECT_EQ(stored_bytes(sounds, sounds.objects[1]), flac);
+  const auto audio = make_kaldi_table(std::move(sounds));
+  EXPECT_EQ(audio->fields()[0].typed, nullptr);
+  EXPECT_EQ(audio->fields()[0].extension, "wav");
+  EXPECT_TRUE(audio->fields()[0].time_series);
+  const auto arrays = make_kaldi_table(read("a " + envelope("NPY", npy)));
+  EXPECT_EQ(arrays->fields()[0].extension, "npy");
+  EXPECT_TRUE(arrays->fields()[0].time_series);
+  EXPECT_EQ(read_record(*arrays, 0), npy);
+  const std::string numbers = read_file(table("npy_i64.ark"));
+  EXPECT_FALSE(make_kaldi_table(read(numbers))->fields()[0].time_series);
+}
+
+TEST(Kaldi, FilesInAnEnvelopeAreOfOneKindAndWhole) {
+  const std::string npy = envelope("NPY", read_file(data_path("payloads/audio/s16.flac.npy")));
+  EXPECT_NE(refusal_of("a " + npy + "b " + envelope("AUDIO", "fLaC")).find("kind of those before"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("a " + npy + "b " + matrix(2)).find("before it, .npy file"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("a " + matrix(2) + "b " + npy).find("type .npy file"), std::string::npos);
+  EXPECT_NE(refusal_of("a " + npy, "matrix").find(".npy file, expected a matrix"),
+            std::string::npos);
+  // What a length claims must be there, whatever it is.
+  for (std::size_t cut = 4; cut < npy.size(); cut += 97) {
+    EXPECT_NE(refusal_of("a " + npy.substr(0, cut)), "") << cut;
+  }
+  EXPECT_NE(refusal_of("a NPY\10" + std::string(8, '\xff') + "x").find("expected at most 1"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("a PKL\x80\3N.").find("never loaded"), std::string::npos);
+  EXPECT_NE(refusal_of("a fLaC....").find("does not say its length"), std::string::npos);
+  // Words are words.
+  EXPECT_EQ(read("a NPY is a word\nb AUDIO\n").objects[1].kind, ObjectKind::kTokens);
+}
+
+TEST(Kaldi, AFileInAnEnvelopeThatIsCutIsOneRecordsDamage) {
+  const TemporaryFolder folder;
+  const std::string npy = envelope("NPY", read_file(data_path("payloads/audio/s16.flac.npy")));
+  write_file(folder / "a.ark", "a " + npy);
+  write_file(folder / "b.ark", "b " + npy.substr(0, npy.size() - 1));
+  write_file(folder / "c.flac", read_file(data_path("payloads/audio/s16.flac")));
+  write_file(folder / "a.scp", "a a.ark:2\nb b.ark:2\n");
+  const Opened opened = open_records(kScp, folder / "a.scp");
+  EXPECT_EQ(opened.table->damage(0), nullptr);
+  ASSERT_NE(opened.table->damage(1), nullptr);
+  EXPECT_NE(std::string(opened.table->damage(1)->error.what()).find("a.scp line 2: "),
+            std::string::npos);
+  write_file(folder / "b.scp", "a a.ark:2[0:1]\n");
+  EXPECT_NE(refusal(kScp, folder / "b.scp").find("expected none for a .npy file"),
+            std::string::npos);
+  write_file(folder / "c.scp", "c c.flac\n");
+  EXPECT_EQ(open_records(kScp, folder / "c.scp").table->fields()[0].extension, "wav");
 }
 
 // A script whose lines name objects of one file.
