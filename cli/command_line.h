@@ -21,6 +21,9 @@ struct CommandLine {
   std::vector<std::string> mountpoints;  // one for mount, one or more for umount
 
   DatasetOptions dataset;
+  // What dataset.view is made of: words, and --rank and --world-size.
+  ViewWords view_words;
+  std::optional<Part> part;
   std::string base_dir;
   bool allow_pipes = false;
   bool allow_outside = false;

@@ -24,6 +24,19 @@ void assign(Map& map, std::string_view option, const std::string& text, Parse pa
   map.insert_or_assign(name, parse(option, value));
 }
 
+// `option` ends with the word: "--shuffle", "-o shuffle".
+void apply_view_word(CommandLine& line, std::string_view option, const std::string& text) {
+  const std::string_view word = option.substr(option.find_last_of("- ") + 1);
+  if (line.view_words.take(word, word == "pad" ? "" : text)) {
+    return;
+  }
+  const std::string_view expected = ViewWords::expected(word);
+  throw Error(ErrorKind::kUsage,
+              expected.empty()
+                  ? fmt::format("{} stands there twice, expected it once", option)
+                  : fmt::format("{} {}: expected {}, once", option, printable(text), expected));
+}
+
 void apply_attr(CommandLine& line, std::string_view option, const std::string& text) {
   line.dataset.attributes.push_back(parse_attribute(option, text));
 }
@@ -31,7 +44,7 @@ void apply_attr(CommandLine& line, std::string_view option, const std::string& t
 constexpr unsigned kMostThreads = 1024;
 constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
-const std::array<OptionRow, 27> kRows = {{
+const std::array<OptionRow, 34> kRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
      "stack, concat, pad or bytes (default: stack if\nall items have one shape, else concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -106,15 +119,30 @@ const std::array<OptionRow, 27> kRows = {{
        std::string split = parse_split_name(option, name);
        line.dataset.split_rule.lists.emplace_back(std::move(split), read_lines(file));
      }},
-    {Place::kDataset, "rank", "R", nullptr, "with --world-size: only this part of every split",
+    {Place::kDataset, "rows", "A:B", nullptr, "only records A to B-1 of every split",
+     apply_view_word},
+    {Place::kDataset, "shuffle", "S", nullptr, "permutes the records of every split by a seed",
+     apply_view_word},
+    {Place::kDataset, "block", "N|shard", nullptr,
+     "with --shuffle: keeps N records or shards together", apply_view_word},
+    {Place::kDataset, "epoch", "E", nullptr, "with --shuffle: another order in each epoch",
+     apply_view_word},
+    {Place::kDataset, "part", "RofW", nullptr,
+     "only the R-th of W near-equal parts, counted from 0", apply_view_word},
+    {Place::kDataset, "rank", "R", nullptr, "the same as --part, with --world-size",
      [](CommandLine& line, std::string_view option, const std::string& text) {
-       line.dataset.part.rank = parse_count(option, text, kMostWorldSize - 1);
+       line.part.emplace(line.part.value_or(Part())).rank =
+           parse_count(option, text, kMostWorldSize - 1);
      }},
-    {Place::kDataset, "world-size", "W", nullptr,
-     "of W near-equal parts, counted from 0 (default: 1)",
+    {Place::kDataset, "world-size", "W", nullptr, "how many parts there are (default: 1)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
-       line.dataset.part.world_size = parse_count(option, text, kMostWorldSize);
+       line.part.emplace(line.part.value_or(Part())).world_size =
+           parse_count(option, text, kMostWorldSize);
      }},
+    {Place::kDataset, "equal", "drop|wrap", nullptr,
+     "makes parts equally long by the last or first records", apply_view_word},
+    {Place::kDataset, "pad", nullptr, nullptr, "pads ragged arrays to their longest record",
+     apply_view_word},
     {Place::kDataset, "verify", "WHEN", nullptr,
      "checks checksums: read, mount or never (default: read)",
      [](CommandLine& line, std::string_view option, const std::string& text) {

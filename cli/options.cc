@@ -139,6 +139,19 @@ void refuse_near_verb(const std::string& word) {
   }
 }
 
+void settle_view(CommandLine& line) {
+  if (line.part && !line.view_words.take_part(*line.part)) {
+    throw Error(ErrorKind::kUsage, "--part and --rank: expected one of them");
+  }
+  const auto view = line.view_words.view();
+  if (!view) {
+    throw Error(ErrorKind::kUsage,
+                "--block and --epoch say how to --shuffle, --equal how to take a --part: expected "
+                "that option, too");
+  }
+  line.dataset.view = *view;
+}
+
 void take_positionals(CommandLine& line, std::vector<std::string> positionals) {
   if (line.verb == Verb::kUmount) {
     line.mountpoints = std::move(positionals);
@@ -201,6 +214,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   for (const std::string& text : collected.mount_options) {
     apply_mount_options(line, text);
   }
+  settle_view(line);
   take_positionals(line, std::move(positionals));
   return line;
 }

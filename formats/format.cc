@@ -12,6 +12,31 @@ void Column::decode(std::uint64_t /*record*/, std::span<std::byte> /*out*/,
   throw std::logic_error("a column that never says decoded() was asked to decode");
 }
 
+std::vector<std::uint64_t> RecordTable::shard_starts() const {
+  if (size() == 0) {
+    return {};
+  }
+  std::vector<std::uint64_t> starts{0};
+  if (stored().empty() || sources().size() < 2) {
+    return starts;
+  }
+  const ByteColumn& bytes = *stored().front().bytes;
+  const ByteSource* shard = nullptr;
+  std::vector<Extent> extents;
+  for (std::uint64_t record = 0; record < size(); ++record) {
+    // A record that is damaged or has no bytes lies where the one before it does.
+    if (damage(record) != nullptr || bytes.damage(record) != nullptr ||
+        !bytes.locate(record, extents) || extents.empty() || extents.front().source == shard) {
+      continue;
+    }
+    if (shard != nullptr) {
+      starts.push_back(record);
+    }
+    shard = extents.front().source;
+  }
+  return starts;
+}
+
 std::string OpenContext::decode_kind(const std::string& name) const {
   const auto found = decode.find(name);
   return found != decode.end() ? found->second : std::string();
@@ -26,8 +51,7 @@ Confinement OpenContext::confined_to(const std::string& folder) const {
 
 SourcePtr OpenContext::open_beside(const std::string& path) const {
   try {
-    return FileSource::open(path, path, FileSource::Descriptor::kKept,
-                            confined_to(std::filesystem::absolute(path).parent_path().string()));
+    return confined_to(std::filesystem::absolute(path).parent_path().string()).open(path, path);
   } catch (const Error& error) {
     std::error_code unknown;
     if (error.kind() != ErrorKind::kNotFound || std::filesystem::is_symlink(path, unknown)) {

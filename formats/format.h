@@ -96,13 +96,15 @@ class Column {
   virtual void plan(std::uint64_t record, ByteRange range, Plan& plan) const = 0;
   // Fills `out` with the item's bytes (C order). Calls context.require_intact itself.
   virtual void decode(std::uint64_t record, std::span<std::byte> out, DecodeContext& context) const;
-  // How many items from this one on (at least 1) are of one size and plan() can take as one, back
-  // to back.
+  // How many items from this one on (at least 1) plan() can take as one, back to back.
   virtual std::uint64_t run(std::uint64_t /*record*/) const { return 1; }
 
   // The same items as another type, where the format knows how to make them so: float32 of
   // float64 and the other way, text of more room. Null where it does not.
   virtual std::shared_ptr<const Column> converted(const DType& /*dtype*/) const { return nullptr; }
+  // How many items from this one on (at least 1) lie in one shard: a file, or a row of the chunks
+  // of a store.
+  virtual std::uint64_t shard_run(std::uint64_t record) const { return size() - record; }
   // Items are pieces of one time axis, as in Field::time_series.
   virtual bool time_series() const { return false; }
   // Of text: the code points of the item, where they are known apart from the array's width; of an
@@ -184,6 +186,10 @@ class RecordTable {
 
   // Null for a record that is not known to be damaged.
   virtual const Damage* damage(std::uint64_t /*record*/) const { return nullptr; }
+  // The first record of each shard, ascending from 0; empty without records. Found by where the
+  // stored bytes lie, unless the table knows better.
+  virtual std::vector<std::uint64_t> shard_starts() const;
+
   // The number of records for which damage() answers.
   virtual std::uint64_t damaged_count() const { return 0; }
 
@@ -234,7 +240,7 @@ struct OpenContext {
   // where `confine` says so.
   Confinement confined_to(const std::string& folder) const;
   // What belongs to a data file and lies at `path` beside it; null where there is none. Throws as
-  // FileSource::open.
+  // Confinement::open.
   SourcePtr open_beside(const std::string& path) const;
 };
 

@@ -29,6 +29,10 @@ class Array {
   // plan is full, to the beginning of it.
   virtual void plan(ByteRange range, Plan& plan) const = 0;
 
+  // How many rows along axis 0 from this one on (at least 1) lie in one shard: a file, or a row of
+  // the chunks of a store. Only of arrays that have axes.
+  virtual std::uint64_t shard_run(std::uint64_t row) const { return shape_[0] - row; }
+
   // Whether the bytes stand in Fortran order: only those of a whole .npy file ever do.
   virtual bool fortran_order() const { return false; }
 

@@ -46,6 +46,10 @@ class ChunkedArray : public Array {
   }
 
   std::string storage() const override { return grid_->storage(); }
+  std::uint64_t shard_run(std::uint64_t row) const override {
+    const std::uint64_t chunk_rows = grid_->chunk_shape()[0];
+    return std::min(shape()[0] - row, chunk_rows - row % chunk_rows);
+  }
 
   void plan(ByteRange range, Plan& plan) const override {
     if (range.empty()) {

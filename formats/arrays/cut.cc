@@ -53,7 +53,7 @@ std::vector<NamedRows> cut_by_share(const RecordTable& table, const SplitRule& r
   }
   std::vector<NamedRows> cut;
   for (std::size_t split = 0; split < rows.size(); ++split) {
-    cut.push_back({rule.shares[split].first, Rows(std::move(rows[split]))});
+    cut.push_back({rule.shares[split].first, RecordMap::list(rows[split])});
   }
   return cut;
 }
@@ -70,7 +70,7 @@ class ListedRecords {
         add(key, list);
       }
     }
-    std::vector<NamedRows> cut = {{"train", Rows::range(0, 0)}};
+    std::vector<NamedRows> cut = {{"train", {}}};
     std::vector<std::vector<std::uint64_t>> rows(rule_.lists.size());
     std::vector<std::uint64_t> listed;
     for (std::uint64_t record = 0; record < table_.size(); ++record) {
@@ -86,10 +86,10 @@ class ListedRecords {
       if (rule_.lists[list].first == "train") {
         remove_all(listed, rows[list]);
       } else {
-        cut.push_back({rule_.lists[list].first, Rows(std::move(rows[list]))});
+        cut.push_back({rule_.lists[list].first, RecordMap::list(rows[list])});
       }
     }
-    cut.front().rows = Rows::without(listed, table_.size());
+    cut.front().rows = RecordMap::without(listed, table_.size());
     return cut;
   }
 
@@ -140,19 +140,6 @@ class ListedRecords {
 std::vector<NamedRows> cut_splits(const RecordTable& table, const SplitRule& rule,
                                   const std::string& name) {
   return rule.lists.empty() ? cut_by_share(table, rule) : ListedRecords(table, rule, name).cut();
-}
-
-Bounds part_bounds(std::uint64_t count, const Part& part) {
-  // N*R div W without the product, which may not fit.
-  const auto begin_of = [&](std::uint64_t rank) {
-    return count / part.world_size * rank + count % part.world_size * rank / part.world_size;
-  };
-  return {begin_of(part.rank), begin_of(part.rank + 1)};
-}
-
-Rows part_rows(std::uint64_t count, const Part& part) {
-  const Bounds bounds = part_bounds(count, part);
-  return Rows::range(bounds.begin, bounds.end);
 }
 
 }  // namespace npyfs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which records a split shows: one split cut into several, and one rank's part of each.
+// One split cut into several.
 
 #pragma once
 
@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/arrays/selected_table.h"
+#include "formats/arrays/record_map.h"
+#include "formats/format.h"
 
 namespace npyfs {
 
@@ -25,16 +26,9 @@ struct SplitRule {
   bool empty() const { return shares.empty() && lists.empty(); }
 };
 
-// The W-th part number R, from 0 on: records [N*R div W, N*(R+1) div W).
-inline constexpr std::uint64_t kMostWorldSize = 1'000'000;
-struct Part {
-  std::uint64_t rank = 0;
-  std::uint64_t world_size = 1;
-};
-
 struct NamedRows {
   std::string split;
-  Rows rows;
+  RecordMap rows;
 };
 
 // The splits that `rule`, which is not empty, makes of `table`: in its order, train first for
@@ -42,14 +36,5 @@ struct NamedRows {
 // list names what the table does not have, kUsage where two lists name the same.
 std::vector<NamedRows> cut_splits(const RecordTable& table, const SplitRule& rule,
                                   const std::string& name);
-
-struct Bounds {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-// The part's records of `count`.
-Bounds part_bounds(std::uint64_t count, const Part& part);
-Rows part_rows(std::uint64_t count, const Part& part);
 
 }  // namespace npyfs

@@ -107,10 +107,11 @@ std::vector<SplitBuilder> cut(SplitBuilder joined, const SplitRule& rule) {
 }
 
 void require_cuttable(const DatasetOptions& options, const std::vector<std::string>& splits) {
-  if (options.part.rank >= options.part.world_size) {
+  const Part& part = options.view.part;
+  if (part.rank >= part.world_size) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--rank {} --world-size {}: expected a rank below the world size",
-                            options.part.rank, options.part.world_size));
+                            part.rank, part.world_size));
   }
   if (!options.split_rule.shares.empty() && !options.split_rule.lists.empty()) {
     throw Error(ErrorKind::kUsage, "--split and --split-list: expected one of them");
@@ -168,10 +169,17 @@ class DatasetBuilder {
     }
     dataset_.pad_value = options_.fields.pad_value;
     dataset_.attributes = gather_attributes(sources, warn_);
-    if (options_.part.world_size > 1) {
-      cut_stores();
+    const View before = before_layout(options_.view);
+    if (before.maps_records()) {
+      cut_stores(before);
     }
-    follow_records(dataset_.attributes);
+    follow_records(before, dataset_.attributes);
+    if (auto part = part_attribute(before.part, counts_)) {
+      set_value(dataset_.attributes, "npyfs_part", std::move(*part));
+    }
+    if (const View after = after_layout(options_.view); !after.is_plain()) {
+      dataset_ = make_view(dataset_, after, view_context());
+    }
     dataset_.attributes = add_attributes(std::move(dataset_.attributes), options_, rates_);
     require_distinct_splits();
     return std::move(dataset_);
@@ -191,23 +199,19 @@ class DatasetBuilder {
               std::back_inserter(dataset_.splits));
   }
 
-  // Records are cut already; arrays of stores are seen as a view of the part sees them.
-  void cut_stores() {
+  // Records are cut already; arrays of stores are seen as the view sees them.
+  void cut_stores(const View& view) {
     Dataset stores;
     stores.attributes = std::move(dataset_.attributes);
     stores.arrays = std::move(dataset_.arrays);
     const auto is_store = [](const Split& split) { return split.records == nullptr; };
     std::copy_if(dataset_.splits.begin(), dataset_.splits.end(), std::back_inserter(stores.splits),
                  is_store);
-    ViewContext context;
-    context.left_out = [&](const Error& why) {
-      if (!options_.permissive) {
-        throw Error(why.kind(), fmt::format("--rank: {}", why.what()));
-      }
-      warn_(fmt::format("{}; left out", why.what()));
-    };
-    context.warn = warn_;
-    stores = make_view(stores, {std::nullopt, options_.part, false}, context);
+    ViewContext context = view_context();
+    SplitCounts counts;
+    context.part_counts = &counts;
+    stores = make_view(stores, view, context);
+    counts_.insert(counts_.end(), counts.begin(), counts.end());
     dataset_.attributes = std::move(stores.attributes);
     dataset_.arrays = std::move(stores.arrays);
     auto next = stores.splits.begin();
@@ -218,15 +222,34 @@ class DatasetBuilder {
     }
   }
 
-  // `split` is made of the part of `rows` records that the options ask for, or of fewer.
+  // Of a mount's own view, which is all that users see: nothing is left out in silence.
+  ViewContext view_context() const {
+    ViewContext context;
+    context.left_out = [this](const Error& why) {
+      if (!options_.permissive) {
+        const char* option = options_.view.part.world_size > 1 ? "--rank"
+                             : options_.view.shuffle           ? "--shuffle"
+                             : options_.view.rows              ? "--rows"
+                                                               : "--pad";
+        throw Error(why.kind(), fmt::format("{}: {}", option, why.what()));
+      }
+      warn_(fmt::format("{}; left out", why.what()));
+    };
+    context.warn = warn_;
+    context.with_permutation = false;
+    return context;
+  }
+
+  // `split` is made of the records that the options ask for of `rows`, or of fewer.
   void note_rows(std::uint64_t rows, bool all_joined, const Split& split) {
-    const Bounds kept = part_bounds(rows, options_.part);
-    const bool is_whole = all_joined && split.records->size() == kept.end - kept.begin;
+    const View before = before_layout(options_.view);
+    const bool is_whole = all_joined && split.records->size() == view_map(before, rows).size();
     rows_.emplace(split.name, is_whole ? std::optional(rows) : std::nullopt);
+    counts_.emplace_back(split.name, rows_of(before, rows).size());
   }
 
   // What stores say of recordings, where the records of splits are rows of theirs.
-  void follow_records(Dict& attributes) const {
+  void follow_records(const View& view, Dict& attributes) const {
     if (!options_.split_rule.empty()) {
       std::set<std::string> told;
       for (const auto& [name, value] : attributes) {
@@ -239,19 +262,23 @@ class DatasetBuilder {
     }
     for (const Split& split : dataset_.splits) {
       if (const auto rows = rows_.find(split.name); rows != rows_.end()) {
-        follow_part(split, rows->second, attributes);
+        follow_part(split, view, rows->second, attributes);
       }
     }
   }
 
-  void follow_part(const Split& split, const std::optional<std::uint64_t>& rows,
+  void follow_part(const Split& split, const View& view, const std::optional<std::uint64_t>& rows,
                    Dict& attributes) const {
-    const bool is_ragged = std::any_of(
-        split.arrays.begin(), split.arrays.end(),
-        [](const NamedArray& array) { return array.name == "x" && array.offsets != nullptr; });
-    if (!rows || (is_ragged && options_.part.world_size > 1)) {
+    const bool is_ragged =
+        std::any_of(split.arrays.begin(), split.arrays.end(), [](const NamedArray& array) {
+          return array.name == "x" && array.recipe &&
+                 array.recipe->form == ArrayRecipe::Form::kConcat;
+        });
+    const bool follows = rows && !(is_ragged && view.maps_records());
+    const auto kept = follows ? view_map(view, *rows).as_range() : std::nullopt;
+    if (!kept) {
       drop_recordings(attributes, split.name);
-    } else if (!cut_recordings(attributes, split.name, *rows, part_bounds(*rows, options_.part))) {
+    } else if (!cut_recordings(attributes, split.name, *rows, *kept)) {
       warn_(left_out_recordings(split.name));
     }
   }
@@ -276,7 +303,9 @@ class DatasetBuilder {
   std::set<std::string> stored_;  // arrays of stores
   std::set<std::string> joined_;  // arrays that are joined by key
   std::uint64_t records_ = 0;
-  // Of each split of records, before its part was taken; nothing where some were left out.
+  // Of each split, before its part was taken.
+  SplitCounts counts_;
+  // The same of splits of records; nothing where some were left out.
   std::map<std::string, std::optional<std::uint64_t>> rows_;
   Rates rates_;
 };

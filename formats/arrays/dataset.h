@@ -17,6 +17,8 @@
 #include "formats/arrays/array.h"
 #include "formats/arrays/cut.h"
 #include "formats/arrays/ragged.h"
+#include "formats/arrays/record_array.h"
+#include "formats/arrays/view_words.h"
 #include "formats/bytes/value.h"
 #include "formats/format.h"
 #include "formats/payloads/image.h"
@@ -45,7 +47,7 @@ struct DatasetOptions {
   std::optional<std::vector<std::string>> class_names;    // --class-names
   std::map<std::string, std::string> maps;                // --map ARRAY=TABLE
   SplitRule split_rule;                                   // --split, --split-list
-  Part part;                                              // --rank, --world-size
+  View view;                                              // --rows, --shuffle, --rank, --pad, ...
   // With --verify=mount: throws kCorrupt where a record fails its checksum, and remembers it.
   std::function<void(const Guard&)> require_intact;
 };
@@ -65,10 +67,6 @@ struct OpenedSource {
   bool permissive = false;
 };
 
-// Of a record's text, see Column::text_length.
-using TextLength =
-    std::function<std::optional<std::uint64_t>(std::uint64_t record, std::uint64_t known)>;
-
 struct NamedArray {
   std::string name;  // without .npy, already escaped
   ArrayPtr array;
@@ -77,14 +75,12 @@ struct NamedArray {
   std::vector<SourcePtr> sources;
   // The whole .npy file that the array is, to be shown as it is; null: as np.save would write it.
   std::shared_ptr<const StoredNpy> whole{};
-  // Of a ragged array, and of its offsets: where each record's rows begin; null: each row is one,
-  // or, in a store, they are still to be read: `pair`.
-  OffsetsPtr offsets{};
+  // What a view makes it of; nothing for an array of a store, which is taken by its own rows, or,
+  // if it has a pair, by the records that the pair tells apart.
+  std::optional<ArrayRecipe> recipe{};
   std::shared_ptr<const RaggedPair> pair{};
-  bool holds_offsets = false;
-  // Of text, so that a view of few is no wider than it must.
-  TextLength text_length{};
-  Dict attributes{};  // shown as <name>.attrs.json, where there are any
+  bool holds_offsets = false;  // it is the pair's offsets
+  Dict attributes{};           // shown as <name>.attrs.json, where there are any
 };
 
 // A directory of arrays: a split, or a group of a store inside one.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/arrays/selected_table.h"
+#include "formats/format.h"
 
 namespace npyfs {
 

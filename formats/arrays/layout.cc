@@ -6,9 +6,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
-#include "formats/arrays/computed_array.h"
-#include "formats/arrays/forwarding_column.h"
 #include "formats/arrays/pad_value.h"
 #include "formats/arrays/record_array.h"
 #include "formats/arrays/survey.h"
@@ -216,23 +215,36 @@ class FieldLayout {
   }
 
   void build() {
-    const RecordItems items{column_, table_, found_.dtype, found_.shape, found_.damaged};
-    switch (pick_layout()) {
-      case Layout::kPad:
-        build_padded(items);
-        break;
-      case Layout::kConcat:
-        build_concatenated(items);
-        break;
-      default:
-        result_.arrays.push_back({name_, stack_items(items)});
-        if (items.dtype.kind == 'U') {
-          result_.arrays.back().text_length = [column = column_](std::uint64_t record,
-                                                                 std::uint64_t known) {
-            return column->text_length(record, known);
-          };
-        }
+    ItemsOf of;
+    of.column = column_;
+    of.table = table_;
+    of.dtype = found_.dtype;
+    of.shape = found_.shape;
+    of.damaged = found_.damaged;
+    const Layout layout = pick_layout();
+    if (layout != Layout::kPad && layout != Layout::kConcat) {
+      add(name_, ArrayRecipe::Form::kStack, stacked(std::make_shared<const Items>(std::move(of))));
+      return;
     }
+    of.offsets = take_offsets();
+    ArrayRecipe recipe = stacked(std::make_shared<const Items>(std::move(of)));
+    if (layout == Layout::kConcat) {
+      warn_of_unsized();
+      recipe.starts = std::make_shared<const Starts>(*recipe.items, recipe.map);
+      add(name_, ArrayRecipe::Form::kConcat, recipe);
+      add(name_ + "_offsets", ArrayRecipe::Form::kOffsets, recipe);
+    } else {
+      recipe.most_rows = most_rows(*recipe.items, recipe.map);
+      recipe.pad_value = pad_element(choices_.pad_value, found_.dtype, name_);
+      add(name_, ArrayRecipe::Form::kPad, recipe);
+      add(name_ + "_lengths", ArrayRecipe::Form::kLengths, recipe);
+    }
+  }
+
+  void add(const std::string& name, ArrayRecipe::Form form, ArrayRecipe recipe) {
+    recipe.form = form;
+    ArrayPtr array = make_record_array(recipe);
+    result_.arrays.push_back({name, std::move(array), std::move(recipe)});
   }
 
   Layout pick_layout() const {
@@ -267,45 +279,24 @@ class FieldLayout {
                                      : found_.odd_record;
   }
 
-  // Rows of each record, and nothing behind them.
-  std::vector<std::int64_t> take_rows() {
-    std::vector<std::int64_t> rows;
-    rows.reserve(found_.records + 1);
-    if (found_.rows.empty()) {
-      rows.assign(found_.records,
-                  static_cast<std::int64_t>(found_.shape.empty() ? 1 : found_.shape.front()));
-    } else {
-      rows.assign(found_.rows.begin(), found_.rows.end());
-      found_.rows = {};
+  // Null where all items have one length.
+  OffsetsPtr take_offsets() {
+    const auto rows = std::exchange(found_.rows, {});
+    if (rows.empty()) {
+      return nullptr;
     }
-    return rows;
-  }
-
-  void build_concatenated(const RecordItems& items) {
-    warn_of_unsized();
-    std::vector<std::int64_t> offsets = take_rows();
+    auto offsets = std::make_shared<Offsets>();
+    offsets->reserve(rows.size() + 1);
     std::int64_t sum = 0;
-    offsets.push_back(0);
-    for (std::int64_t& offset : offsets) {
-      const std::int64_t rows = offset;
-      offset = sum;
-      if (__builtin_add_overflow(sum, rows, &sum)) {
+    offsets->push_back(sum);
+    for (const std::uint64_t own : rows) {
+      if (__builtin_add_overflow(sum, own, &sum)) {
         throw file_error(ErrorKind::kTooLarge, first_source(*table_),
                          fmt::format("{} has more than 2^63 rows", name_));
       }
+      offsets->push_back(sum);
     }
-    auto shared = std::make_shared<const Offsets>(std::move(offsets));
-    result_.arrays.push_back({name_, concatenate_items(items, shared), shared});
-    result_.arrays.push_back({name_ + "_offsets", numbers_array(shared), shared, true});
-  }
-
-  void build_padded(const RecordItems& items) {
-    auto lengths = std::make_shared<const std::vector<std::int64_t>>(take_rows());
-    std::vector<std::byte> pad = pad_element(choices_.pad_value, found_.dtype, name_);
-    const auto longest = std::max_element(lengths->begin(), lengths->end());
-    const auto most = static_cast<std::uint64_t>(longest != lengths->end() ? *longest : 0);
-    result_.arrays.push_back({name_, pad_items(items, lengths, most, std::move(pad))});
-    result_.arrays.push_back({name_ + "_lengths", numbers_array(lengths)});
+    return offsets;
   }
 
   std::string name_;
@@ -322,29 +313,46 @@ class FieldLayout {
 };
 
 // Items of a field of known type in another shape; the bytes are the same.
-class ReshapedColumn : public ForwardingColumn {
+class ReshapedColumn : public Column {
  public:
   ReshapedColumn(std::shared_ptr<const Column> base, Shape shape, std::string name, TablePtr table)
-      : ForwardingColumn(std::move(base)),
+      : base_(std::move(base)),
         shape_(std::move(shape)),
         name_(std::move(name)),
         table_(std::move(table)) {}
 
   std::shared_ptr<const Column> converted(const DType& dtype) const override {
-    auto converted_base = base().converted(dtype);
+    auto converted_base = base_->converted(dtype);
     return converted_base == nullptr
                ? nullptr
                : std::make_shared<ReshapedColumn>(std::move(converted_base), shape_, name_, table_);
   }
+  std::uint64_t size() const override { return base_->size(); }
+  bool decoded(std::uint64_t record) const override { return base_->decoded(record); }
+  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
+    base_->plan(record, range, plan);
+  }
+  void decode(std::uint64_t record, std::span<std::byte> out,
+              DecodeContext& context) const override {
+    base_->decode(record, out, context);
+  }
+  std::uint64_t run(std::uint64_t record) const override { return base_->run(record); }
+  bool time_series() const override { return base_->time_series(); }
+  std::optional<std::uint64_t> text_length(std::uint64_t record,
+                                           std::uint64_t known) const override {
+    return base_->text_length(record, known);
+  }
+  std::optional<std::uint32_t> rate_hz() const override { return base_->rate_hz(); }
+  std::string rate_clash() const override { return base_->rate_clash(); }
   std::optional<Item> uniform() const override {
-    std::optional<Item> item = ForwardingColumn::uniform();
+    std::optional<Item> item = base_->uniform();
     if (item && size() > 0) {
       reshape(0, *item);
     }
     return item;
   }
   void inspect(std::uint64_t record, Item& item) const override {
-    ForwardingColumn::inspect(record, item);
+    base_->inspect(record, item);
     if (item.present && item.damage == nullptr) {
       reshape(record, item);
     }
@@ -362,6 +370,7 @@ class ReshapedColumn : public ForwardingColumn {
     item.shape = shape_;
   }
 
+  std::shared_ptr<const Column> base_;
   Shape shape_;
   std::string name_;
   TablePtr table_;

@@ -14,6 +14,7 @@
 
 #include "formats/arrays/array.h"
 #include "formats/arrays/dataset.h"
+#include "formats/arrays/record_array.h"
 #include "formats/format.h"
 
 namespace npyfs {
@@ -21,10 +22,7 @@ namespace npyfs {
 struct LaidOutArray {
   std::string name;
   ArrayPtr array;
-  // Of a concatenated array, and of its offsets, see NamedArray.
-  std::shared_ptr<const std::vector<std::int64_t>> offsets{};
-  bool holds_offsets = false;
-  TextLength text_length{};
+  ArrayRecipe recipe;
 };
 
 struct LaidOutField {

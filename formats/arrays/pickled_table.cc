@@ -29,6 +29,7 @@ class PickledTable : public RecordTable {
   std::string_view text_key(std::uint64_t record) const override { return base_->text_key(record); }
   const Damage* damage(std::uint64_t record) const override { return base_->damage(record); }
   std::uint64_t damaged_count() const override { return base_->damaged_count(); }
+  std::vector<std::uint64_t> shard_starts() const override { return base_->shard_starts(); }
   std::optional<Checksum> checksum(std::uint64_t record) const override {
     return base_->checksum(record);
   }

@@ -139,6 +139,18 @@ class RaggedColumn : public Column {
     item.shape[0] = begin(record + 1) - begin(record);
   }
   bool time_series() const override { return true; }
+  std::uint64_t run(std::uint64_t record) const override { return size() - record; }
+  // A record lies in the shard in which it begins.
+  std::uint64_t shard_run(std::uint64_t record) const override {
+    const std::uint64_t row = begin(record);
+    if (row >= values_->shape()[0]) {
+      return size() - record;
+    }
+    const auto end = static_cast<std::int64_t>(row + values_->shard_run(row));
+    const auto first = offsets_->begin() + static_cast<std::ptrdiff_t>(record);
+    const auto behind = std::lower_bound(first + 1, offsets_->end() - 1, end);
+    return static_cast<std::uint64_t>(behind - first);
+  }
   void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
     const std::uint64_t at = begin(record) * row_nbytes_;
     values_->plan({at + range.begin, at + range.end}, plan);
@@ -230,6 +242,16 @@ ArrayPart offsets_part(const std::vector<std::int64_t>& offsets, const std::stri
 
 std::shared_ptr<const Column> make_ragged_column(ArrayPtr values, OffsetsPtr offsets) {
   return std::make_shared<RaggedColumn>(std::move(values), std::move(offsets));
+}
+
+ItemsPtr ragged_items(const RaggedPair& pair, const OffsetsPtr& offsets) {
+  ItemsOf of;
+  of.column = make_ragged_column(pair.values, offsets);
+  of.dtype = pair.values->dtype();
+  of.shape = pair.values->shape();
+  of.offsets = offsets;
+  of.storage = pair.values->storage();
+  return std::make_shared<const Items>(std::move(of));
 }
 
 }  // namespace npyfs

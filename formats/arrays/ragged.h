@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ragged arrays of stores: NAME holds the rows of all records, one behind the other, NAME_offsets
+// Ragged arrays of stores: NAME holds the rows of all records, one after another, NAME_offsets
 // where each begins. A store says no more of them than these names; the numbers must bear it out.
 
 #pragma once
@@ -13,14 +13,11 @@
 #include <vector>
 
 #include "formats/arrays/array.h"
+#include "formats/arrays/items.h"
 #include "formats/format.h"
 #include "formats/store.h"
 
 namespace npyfs {
-
-// Where each record begins and the last one ends: N + 1 numbers, from 0 on, none below the one
-// before.
-using OffsetsPtr = std::shared_ptr<const std::vector<std::int64_t>>;
 
 inline constexpr std::string_view kOffsetsEnd = "_offsets";
 
@@ -52,5 +49,7 @@ ArrayPart offsets_part(const std::vector<std::int64_t>& offsets, const std::stri
 
 // A record for each, of as many rows as it has.
 std::shared_ptr<const Column> make_ragged_column(ArrayPtr values, OffsetsPtr offsets);
+// The same as items, for the arrays of views.
+ItemsPtr ragged_items(const RaggedPair& pair, const OffsetsPtr& offsets);
 
 }  // namespace npyfs

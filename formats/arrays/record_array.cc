@@ -2,158 +2,15 @@
 
 #include "formats/arrays/record_array.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-#include <optional>
+#include <utility>
 
 namespace npyfs {
 
 namespace {
-
-// Items that must be decoded and are small are decoded together: a block of the cache then pays for
-// its bookkeeping. No block is larger than this unless it is one item.
-constexpr std::uint64_t kGroupNbytes = std::uint64_t{64} << 10;
-// Nor has it more items: to decode one, its whole record may have to be read and verified, which
-// the item's size says nothing of. 64 labels of 8 bytes still outweigh the bookkeeping; of records
-// of 100 KB they take 6 MB to read, where a full block of them took 800.
-constexpr std::uint64_t kGroupRecords = 64;
-
-// The bytes an item has in the array: [begin, begin + item_nbytes) is the item, the rest up to
-// `end` is padding.
-struct Slot {
-  std::uint64_t begin;
-  std::uint64_t item_nbytes;
-  std::uint64_t end;
-};
-
-// Neighbouring records, decoded together.
-struct Group {
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;  // excluded
-};
-
-// The array's geometry is the subclass's; a chunk is a group, with the number of its first record.
-class RecordArray : public Array, public ChunkSource {
- public:
-  void plan(ByteRange range, Plan& plan) const override {
-    if (range.empty()) {
-      return;
-    }
-    std::uint64_t at = range.begin;
-    Group group;
-    for (std::uint64_t record = find(at); at < range.end && !plan.full();) {
-      const Slot slot = slot_of(record);
-      if (const Damage* damage = items_.damaged->find(record)) {
-        const std::uint64_t to = std::min(range.end, slot.end);
-        plan.add_damaged(damage->error, to - at);
-        at = to;
-        ++record;
-        continue;
-      }
-      const std::uint64_t item_end = slot.begin + slot.item_nbytes;
-      if (at < item_end) {
-        const bool decoded = items_.column->decoded(record);
-        const std::uint64_t run = slot.end == item_end && !decoded ? run_of(record, slot) : 1;
-        const std::uint64_t to = std::min(range.end, slot.begin + run * slot.item_nbytes);
-        if (decoded) {
-          group = record < group.last ? group : group_of(record);
-          plan.add_chunk(*this, group.first, at - slot_of(group.first).begin, to - at);
-        } else {
-          items_.column->plan(record, {at - slot.begin, to - slot.begin}, plan);
-          if (plan.full()) {
-            return;  // perhaps before `to`
-          }
-        }
-        at = to;
-        record += run - 1;
-      }
-      const std::uint64_t slot_end = slot_of(record).end;
-      if (at < std::min(range.end, slot_end)) {
-        const std::uint64_t to = std::min(range.end, slot_end);
-        plan.add_fill(pad_value_, at - slot.begin, to - at);
-        at = to;
-      }
-      ++record;
-    }
-  }
-
-  std::string storage() const override { return decoded_ ? "decoded" : "mapped"; }
-
-  std::uint64_t chunk_nbytes(std::uint64_t chunk) const override {
-    // What pads the last item is not decoded: plan() fills it.
-    const auto [first, last] = group_of(chunk);
-    const Slot end = slot_of(last - 1);
-    return end.begin + end.item_nbytes - slot_of(first).begin;
-  }
-
-  void decode(std::uint64_t chunk, std::span<std::byte> out,
-              DecodeContext& context) const override {
-    const auto [first, last] = group_of(chunk);
-    const std::uint64_t base = slot_of(first).begin;
-    for (std::uint64_t record = first; record < last; ++record) {
-      const Slot slot = slot_of(record);
-      if (slot.item_nbytes == 0 || items_.damaged->find(record) != nullptr ||
-          !items_.column->decoded(record)) {
-        continue;
-      }
-      try {
-        items_.column->decode(record, out.subspan(slot.begin - base, slot.item_nbytes), context);
-      } catch (const Error& error) {
-        // Damage stays this record's; what else can go wrong (the source is gone) is everybody's.
-        if (error.kind() != ErrorKind::kCorrupt) {
-          throw;
-        }
-        context.mark_damaged({slot.begin - base, slot.begin - base + slot.item_nbytes},
-                             std::current_exception());
-      }
-    }
-  }
-
- protected:
-  RecordArray(RecordItems items, Shape shape)
-      : Array(items.dtype, std::move(shape)), items_(std::move(items)) {}
-
-  // To be called by the subclass's constructor, once slot_of() works.
-  void find_storage() {
-    const std::uint64_t count = items_.column->size();
-    // Whether anything is decoded: the first items tell for all formats but mixed Kaldi tables, and
-    // there only what `info` prints depends on it.
-    for (std::uint64_t record = 0; record < std::min<std::uint64_t>(count, 64) && !decoded_;
-         ++record) {
-      decoded_ = items_.damaged->find(record) == nullptr && slot_of(record).item_nbytes > 0 &&
-                 items_.column->decoded(record);
-    }
-  }
-
-  // The record whose slot holds this byte of the array.
-  virtual std::uint64_t find(std::uint64_t offset) const = 0;
-  virtual Slot slot_of(std::uint64_t record) const = 0;
-  // The same for every record of the group.
-  virtual Group group_of(std::uint64_t record) const = 0;
-
-  // Where all slots have one size.
-  Group equal_group(std::uint64_t record, std::uint64_t slot_nbytes) const {
-    const std::uint64_t records =
-        std::clamp<std::uint64_t>(kGroupNbytes / slot_nbytes, 1, kGroupRecords);
-    const std::uint64_t first = record / records * records;
-    return {first, std::min(first + records, items_.column->size())};
-  }
-
-  const RecordItems& items() const { return items_; }
-  void set_pad_value(std::vector<std::byte> value) { pad_value_ = std::move(value); }
-
- private:
-  // How many items from this one on can be planned as one. A run may not reach over records that
-  // were found damaged after the index was made.
-  std::uint64_t run_of(std::uint64_t record, const Slot& slot) const {
-    const std::uint64_t run = slot.item_nbytes > 0 ? items_.column->run(record) : 1;
-    return run > 1 ? std::min(run, items_.damaged->run(record, items_.column->size())) : 1;
-  }
-
-  RecordItems items_;
-  bool decoded_ = false;
-  std::vector<std::byte> pad_value_{std::byte{0}};
-};
 
 Shape with_front(std::uint64_t first, const Shape& rest, std::size_t skip) {
   Shape shape{first};
@@ -162,119 +19,348 @@ Shape with_front(std::uint64_t first, const Shape& rest, std::size_t skip) {
   return shape;
 }
 
+// The bytes a record has in the array: [begin, begin + item_nbytes) is its item, the rest up to
+// `end` is padding.
+struct Slot {
+  std::uint64_t begin;
+  std::uint64_t item_nbytes;
+  std::uint64_t end;
+};
+
+// The geometry is the subclass's.
+class RecordArray : public Array {
+ public:
+  std::string storage() const override { return items_->storage(); }
+
+  void plan(ByteRange range, Plan& plan) const override {
+    if (range.empty()) {
+      return;
+    }
+    std::uint64_t row = find(range.begin);
+    while (range.begin < range.end && !plan.full()) {
+      // Rows that are records which follow each other.
+      const auto [place, count] = map_.stretch(row);
+      for (std::uint64_t done = 0; done < count && range.begin < range.end && !plan.full();) {
+        done += plan_run(row + done, place.record + done, count - done, range, plan);
+      }
+      row += count;
+    }
+  }
+
+ protected:
+  RecordArray(const ArrayRecipe& recipe, DType dtype, Shape shape)
+      : Array(std::move(dtype), std::move(shape)), items_(recipe.items), map_(recipe.map) {}
+
+  const Items& items() const { return *items_; }
+  const RecordMap& map() const { return map_; }
+
+  // The row (of the map) whose slot holds this byte of the array.
+  virtual std::uint64_t find(std::uint64_t offset) const = 0;
+  virtual Slot slot_of(std::uint64_t row, std::uint64_t record) const = 0;
+  // Where the slots of rows that follow each other are their items, back to back: the end of the
+  // slot of `row`; else nothing.
+  virtual std::optional<std::uint64_t> dense_end(std::uint64_t row) const = 0;
+  virtual std::span<const std::byte> pad_value() const { return {}; }
+
+ private:
+  // Plans what `range` has of `row`, or of up to `most` rows from it on where they can be planned
+  // as one, and moves its begin behind it. Returns how many rows these are.
+  std::uint64_t plan_run(std::uint64_t row, std::uint64_t record, std::uint64_t most,
+                         ByteRange& range, Plan& plan) const {
+    const Slot slot = slot_of(row, record);
+    std::uint64_t run = 1;
+    std::uint64_t end = slot.begin + slot.item_nbytes;
+    if (end < range.end && most > 1 && dense_end(row)) {
+      run = items_->run(record, most);
+      end = run > 1 ? *dense_end(row + run - 1) : end;
+    }
+    if (range.begin < end) {
+      const std::uint64_t to = std::min(range.end, end);
+      items_->plan(record, {range.begin - slot.begin, to - slot.begin}, plan);
+      range.begin = to;
+      if (plan.full()) {
+        return run;  // perhaps less is planned: whoever asked looks at what there is
+      }
+    }
+    if (run == 1 && range.begin < std::min(range.end, slot.end)) {
+      const std::uint64_t to = std::min(range.end, slot.end);
+      plan.add_fill(pad_value(), range.begin - slot.begin, to - range.begin);
+      range.begin = to;
+    }
+    return run;
+  }
+
+  ItemsPtr items_;
+  RecordMap map_;
+};
+
 class StackedArray : public RecordArray {
  public:
-  explicit StackedArray(const RecordItems& items)
-      : RecordArray(items, with_front(items.column->size(), items.item_shape, 0)),
-        item_nbytes_(row_elements(shape()) * dtype().itemsize) {
-    find_storage();
+  explicit StackedArray(const ArrayRecipe& recipe)
+      : RecordArray(recipe, dtype_of(recipe),
+                    with_front(recipe.map.size(), recipe.items->shape(), 0)),
+        item_nbytes_(row_elements(shape()) * dtype().itemsize),
+        is_whole_(!recipe.code_points) {}
+
+  std::uint64_t shard_run(std::uint64_t row) const override {
+    const auto [place, count] = map().stretch(row);
+    return std::min(count, items().column().shard_run(place.record));
   }
 
  protected:
   std::uint64_t find(std::uint64_t offset) const override { return offset / item_nbytes_; }
-  Slot slot_of(std::uint64_t record) const override {
-    const std::uint64_t begin = record * item_nbytes_;
+  Slot slot_of(std::uint64_t row, std::uint64_t /*record*/) const override {
+    const std::uint64_t begin = row * item_nbytes_;
     return {begin, item_nbytes_, begin + item_nbytes_};
   }
-  Group group_of(std::uint64_t record) const override { return equal_group(record, item_nbytes_); }
+  std::optional<std::uint64_t> dense_end(std::uint64_t row) const override {
+    return is_whole_ ? std::optional((row + 1) * item_nbytes_) : std::nullopt;
+  }
 
  private:
+  static DType dtype_of(const ArrayRecipe& recipe) {
+    return recipe.code_points ? DType::simple(fmt::format("<U{}", *recipe.code_points))
+                              : recipe.items->dtype();
+  }
+
   std::uint64_t item_nbytes_;
+  bool is_whole_;  // else the end of each item is not shown
 };
 
 class ConcatenatedArray : public RecordArray {
  public:
-  ConcatenatedArray(const RecordItems& items, std::shared_ptr<const Offsets> offsets)
-      : RecordArray(items,
-                    with_front(static_cast<std::uint64_t>(offsets->back()), items.item_shape, 1)),
-        offsets_(std::move(offsets)),
-        row_nbytes_(row_elements(shape()) * dtype().itemsize) {
-    find_storage();
-  }
+  explicit ConcatenatedArray(const ArrayRecipe& recipe)
+      : RecordArray(recipe, recipe.items->dtype(),
+                    with_front(recipe.starts->rows(), recipe.items->shape(), 1)),
+        starts_(recipe.starts),
+        row_nbytes_(recipe.items->row_nbytes()) {}
 
  protected:
   std::uint64_t find(std::uint64_t offset) const override {
-    const auto row = static_cast<std::int64_t>(offset / row_nbytes_);
-    const auto next = std::upper_bound(offsets_->begin(), offsets_->end(), row);
-    return static_cast<std::uint64_t>(next - offsets_->begin()) - 1;
+    return starts_->find(offset / row_nbytes_);
   }
-  Slot slot_of(std::uint64_t record) const override {
-    const std::uint64_t begin = begin_of(record);
-    const std::uint64_t end = begin_of(record + 1);
-    return {begin, end - begin, end};
+  Slot slot_of(std::uint64_t row, std::uint64_t record) const override {
+    const std::uint64_t begin = (*starts_)[row] * row_nbytes_;
+    const std::uint64_t nbytes = items().nbytes(record);
+    return {begin, nbytes, begin + nbytes};
   }
-  // Every kGroupNbytes of the array, and every kGroupRecords records, a group ends; an item that
-  // reaches over the one is a group of its own.
-  Group group_of(std::uint64_t record) const override {
-    const std::uint64_t at = begin_of(record);
-    const std::uint64_t begin = at - at % kGroupNbytes;
-    const std::uint64_t end = begin + kGroupNbytes;
-    if (begin_of(record + 1) > end) {
-      return {record, record + 1};
-    }
-    std::uint64_t first = record - record % kGroupRecords;
-    std::uint64_t last = std::min(first + kGroupRecords, items().column->size());
-    while (begin_of(first) < begin) {
-      ++first;
-    }
-    while (begin_of(last) > end) {
-      --last;
-    }
-    return {first, last};
+  std::optional<std::uint64_t> dense_end(std::uint64_t row) const override {
+    return (*starts_)[row + 1] * row_nbytes_;
   }
 
  private:
-  std::uint64_t begin_of(std::uint64_t record) const {
-    return static_cast<std::uint64_t>((*offsets_)[record]) * row_nbytes_;
-  }
-
-  std::shared_ptr<const Offsets> offsets_;
+  StartsPtr starts_;
   std::uint64_t row_nbytes_;
 };
 
 class PaddedArray : public RecordArray {
  public:
-  PaddedArray(const RecordItems& items, std::shared_ptr<const std::vector<std::int64_t>> lengths,
-              std::uint64_t most_rows, std::vector<std::byte> pad_value)
-      : RecordArray(items, padded_shape(items, most_rows)),
-        lengths_(std::move(lengths)),
-        slot_nbytes_(row_elements(shape()) * dtype().itemsize),
-        row_nbytes_(most_rows == 0 ? 0 : slot_nbytes_ / most_rows) {
-    set_pad_value(std::move(pad_value));
-    find_storage();
-  }
+  explicit PaddedArray(const ArrayRecipe& recipe)
+      : RecordArray(recipe, recipe.items->dtype(), shape_of(recipe)),
+        pad_value_(recipe.pad_value),
+        slot_nbytes_(recipe.most_rows * recipe.items->row_nbytes()) {}
 
  protected:
   std::uint64_t find(std::uint64_t offset) const override { return offset / slot_nbytes_; }
-  Slot slot_of(std::uint64_t record) const override {
-    const std::uint64_t begin = record * slot_nbytes_;
-    return {begin, static_cast<std::uint64_t>((*lengths_)[record]) * row_nbytes_,
-            begin + slot_nbytes_};
+  Slot slot_of(std::uint64_t row, std::uint64_t record) const override {
+    const std::uint64_t begin = row * slot_nbytes_;
+    // Of a damaged item nobody knows where the padding would begin.
+    const bool is_known = items().damage(record) == nullptr;
+    return {begin, is_known ? items().nbytes(record) : slot_nbytes_, begin + slot_nbytes_};
   }
-  Group group_of(std::uint64_t record) const override { return equal_group(record, slot_nbytes_); }
+  std::optional<std::uint64_t> dense_end(std::uint64_t /*row*/) const override {
+    return std::nullopt;
+  }
+  std::span<const std::byte> pad_value() const override { return pad_value_; }
 
  private:
-  static Shape padded_shape(const RecordItems& items, std::uint64_t most_rows) {
-    return with_front(items.column->size(), with_front(most_rows, items.item_shape, 1), 0);
+  static Shape shape_of(const ArrayRecipe& recipe) {
+    return with_front(recipe.map.size(), with_front(recipe.most_rows, recipe.items->shape(), 1), 0);
   }
 
-  std::shared_ptr<const std::vector<std::int64_t>> lengths_;
+  std::vector<std::byte> pad_value_;
   std::uint64_t slot_nbytes_;
-  std::uint64_t row_nbytes_;
 };
+
+// In Fortran order the rows are the innermost axis: blocks of all rows, each of one element.
+class FortranRows : public Array {
+ public:
+  FortranRows(ArrayPtr base, const RecordMap& map)
+      : Array(base->dtype(), with_front(map.size(), base->shape(), 1)),
+        base_(std::move(base)),
+        map_(map) {}
+
+  bool fortran_order() const override { return true; }
+  std::string storage() const override { return base_->storage(); }
+
+  void plan(ByteRange range, Plan& plan) const override {
+    const std::uint64_t itemsize = dtype().itemsize;
+    const std::uint64_t block_nbytes = map_.size() * itemsize;
+    while (!range.empty() && !plan.full()) {
+      const std::uint64_t block = range.begin / block_nbytes;
+      const std::uint64_t row = range.begin % block_nbytes / itemsize;
+      const std::uint64_t within = range.begin % itemsize;
+      const auto [place, count] = map_.stretch(row);
+      const std::uint64_t nbytes = std::min(range.nbytes(), count * itemsize - within);
+      const std::uint64_t from = (block * base_->shape()[0] + place.record) * itemsize + within;
+      base_->plan({from, from + nbytes}, plan);
+      range.begin += nbytes;
+    }
+  }
+
+ private:
+  ArrayPtr base_;
+  RecordMap map_;
+};
+
+// Numbers that lie in memory.
+class StoredNumbers : public Array {
+ public:
+  StoredNumbers(std::span<const std::int64_t> numbers, OffsetsPtr holder)
+      : Array(DType::simple("<i8"), {numbers.size()}),
+        numbers_(numbers),
+        holder_(std::move(holder)) {}
+
+  std::string storage() const override { return "computed"; }
+  void plan(ByteRange range, Plan& plan) const override {
+    plan.add_memory(std::as_bytes(numbers_).data() + range.begin, range.nbytes());
+  }
+
+ private:
+  std::span<const std::int64_t> numbers_;
+  OffsetsPtr holder_;
+};
+
+class ComputedNumbers : public Array, public ChunkSource {
+ public:
+  ComputedNumbers(std::uint64_t count, std::function<std::int64_t(std::uint64_t)> number_at)
+      : Array(DType::simple("<i8"), {count}), number_at_(std::move(number_at)) {}
+
+  std::string storage() const override { return "computed"; }
+
+  void plan(ByteRange range, Plan& plan) const override {
+    while (!range.empty() && !plan.full()) {
+      const std::uint64_t chunk = range.begin / kChunkNbytes;
+      const std::uint64_t to = std::min(range.end, (chunk + 1) * kChunkNbytes);
+      plan.add_chunk(*this, chunk, range.begin - chunk * kChunkNbytes, to - range.begin);
+      range.begin = to;
+    }
+  }
+
+  std::uint64_t chunk_nbytes(std::uint64_t chunk) const override {
+    return std::min(nbytes() - chunk * kChunkNbytes, kChunkNbytes);
+  }
+
+  void decode(std::uint64_t chunk, std::span<std::byte> out,
+              DecodeContext& /*context*/) const override {
+    const std::uint64_t first = chunk * kChunkNbytes / sizeof(std::int64_t);
+    for (std::uint64_t i = 0; i < out.size() / sizeof(std::int64_t); ++i) {
+      const std::int64_t number = number_at_(first + i);
+      std::memcpy(out.data() + i * sizeof number, &number, sizeof number);
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kChunkNbytes = std::uint64_t{64} << 10;
+
+  std::function<std::int64_t(std::uint64_t)> number_at_;
+};
+
+ArrayPtr offsets_array(const StartsPtr& starts) {
+  if (const auto stored = starts->stored(); !stored.empty()) {
+    return std::make_shared<StoredNumbers>(stored, starts->holder());
+  }
+  return computed_numbers(starts->size() + 1, [starts](std::uint64_t record) {
+    return static_cast<std::int64_t>((*starts)[record]);
+  });
+}
 
 }  // namespace
 
-ArrayPtr stack_items(const RecordItems& items) { return std::make_shared<StackedArray>(items); }
-
-ArrayPtr concatenate_items(const RecordItems& items, std::shared_ptr<const Offsets> offsets) {
-  return std::make_shared<ConcatenatedArray>(items, std::move(offsets));
+Starts::Starts(const Items& items, const RecordMap& map)
+    : count_(map.size()), offsets_(items.offsets()) {
+  if (offsets_ == nullptr) {
+    equal_rows_ = items.size() > 0 ? items.rows(0) : 0;
+    return;
+  }
+  if (const auto range = map.as_range()) {
+    first_ = range->begin;
+    return;
+  }
+  auto own = std::make_shared<Offsets>();
+  own->reserve(count_ + 1);
+  std::int64_t begin = 0;
+  own->push_back(begin);
+  for (std::uint64_t row = 0; row < count_;) {
+    const auto [place, count] = map.stretch(row);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      begin += static_cast<std::int64_t>(items.rows(place.record + i));
+      own->push_back(begin);
+    }
+    row += count;
+  }
+  offsets_ = std::move(own);
 }
 
-ArrayPtr pad_items(const RecordItems& items,
-                   std::shared_ptr<const std::vector<std::int64_t>> lengths,
-                   std::uint64_t most_rows, std::vector<std::byte> pad_value) {
-  return std::make_shared<PaddedArray>(items, std::move(lengths), most_rows, std::move(pad_value));
+std::uint64_t Starts::find(std::uint64_t row) const {
+  if (offsets_ == nullptr) {
+    return row / equal_rows_;
+  }
+  // Records without rows come before the one that begins at the same row.
+  const std::int64_t* behind =
+      std::upper_bound(begin(), begin() + count_ + 1, begin()[0] + static_cast<std::int64_t>(row));
+  return static_cast<std::uint64_t>(behind - begin()) - 1;
+}
+
+std::span<const std::int64_t> Starts::stored() const {
+  return offsets_ != nullptr && begin()[0] == 0 ? std::span(begin(), count_ + 1)
+                                                : std::span<const std::int64_t>();
+}
+
+ArrayRecipe stacked(ItemsPtr items) {
+  ArrayRecipe recipe;
+  recipe.map = RecordMap::all(items->size());
+  recipe.items = std::move(items);
+  return recipe;
+}
+
+std::uint64_t most_rows(const Items& items, const RecordMap& map) {
+  if (items.offsets() == nullptr) {
+    return map.size() > 0 ? items.rows(0) : 0;
+  }
+  std::uint64_t most = 0;
+  for (std::uint64_t row = 0; row < map.size(); ++row) {
+    most = std::max(most, items.rows(map[row].record));
+  }
+  return most;
+}
+
+ArrayPtr make_record_array(const ArrayRecipe& recipe) {
+  switch (recipe.form) {
+    case ArrayRecipe::Form::kStack:
+      return std::make_shared<StackedArray>(recipe);
+    case ArrayRecipe::Form::kConcat:
+      return std::make_shared<ConcatenatedArray>(recipe);
+    case ArrayRecipe::Form::kOffsets:
+      return offsets_array(recipe.starts);
+    case ArrayRecipe::Form::kPad:
+      return std::make_shared<PaddedArray>(recipe);
+    case ArrayRecipe::Form::kLengths:
+      break;
+  }
+  return computed_numbers(recipe.map.size(),
+                          [items = recipe.items, map = recipe.map](std::uint64_t row) {
+                            return static_cast<std::int64_t>(items->rows(map[row].record));
+                          });
+}
+
+ArrayPtr select_fortran_rows(ArrayPtr array, const RecordMap& map) {
+  return std::make_shared<FortranRows>(std::move(array), map);
+}
+
+ArrayPtr computed_numbers(std::uint64_t count,
+                          std::function<std::int64_t(std::uint64_t)> number_at) {
+  return std::make_shared<ComputedNumbers>(count, std::move(number_at));
 }
 
 }  // namespace npyfs

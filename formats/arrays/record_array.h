@@ -1,44 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One field of every record as one array: stacked, padded to one length, or one after another.
+// Arrays of one field: its items stacked, one after another, or padded to one length, in the order
+// that a map gives.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "formats/arrays/array.h"
-#include "formats/damage_list.h"
-#include "formats/format.h"
+#include "formats/arrays/items.h"
+#include "formats/arrays/record_map.h"
 
 namespace npyfs {
 
-// Where the rows of each record of a concatenated array begin: N + 1 numbers, which are also the
-// contents of <name>_offsets.npy.
-using Offsets = std::vector<std::int64_t>;
+// Where the rows of each record of a concatenated array begin. Takes no memory where all items have
+// one length or the map is a range; else 8 bytes a record. Immutable; any thread.
+class Starts {
+ public:
+  Starts(const Items& items, const RecordMap& map);
 
-// What all three layouts are made from.
-struct RecordItems {
-  std::shared_ptr<const Column> column;
-  // Keeps alive what the column's guards and damages point to.
-  std::shared_ptr<const RecordTable> table;
-  DType dtype;
-  // Of one item; axis 0 differs from item to item unless they are stacked.
-  Shape item_shape;
-  std::shared_ptr<const DamageList> damaged;
+  // How many records there are, and rows of all of them.
+  std::uint64_t size() const { return count_; }
+  std::uint64_t rows() const { return (*this)[count_]; }
+  // `record` may be size().
+  std::uint64_t operator[](std::uint64_t record) const {
+    return offsets_ == nullptr ? record * equal_rows_
+                               : static_cast<std::uint64_t>(begin()[record] - begin()[0]);
+  }
+  // The record that has `row`, which is below rows().
+  std::uint64_t find(std::uint64_t row) const;
+  // The same numbers in memory, size() + 1 of them; empty where they are computed.
+  std::span<const std::int64_t> stored() const;
+  // Keeps what stored() returns.
+  const OffsetsPtr& holder() const { return offsets_; }
+
+ private:
+  const std::int64_t* begin() const { return offsets_->data() + first_; }
+
+  std::uint64_t count_;
+  std::uint64_t equal_rows_ = 0;  // where offsets_ is null
+  OffsetsPtr offsets_;
+  std::uint64_t first_ = 0;
 };
 
-// [N, *item_shape].
-ArrayPtr stack_items(const RecordItems& items);
+using StartsPtr = std::shared_ptr<const Starts>;
 
-// [sum of rows, *item_shape[1:]].
-ArrayPtr concatenate_items(const RecordItems& items, std::shared_ptr<const Offsets> offsets);
+// What an array is made of, so that a view can make it anew under another map.
+struct ArrayRecipe {
+  enum class Form {
+    kStack,    // [N, *shape]
+    kConcat,   // [rows of all, *shape[1:]]
+    kOffsets,  // int64 [N + 1]: where the rows of each record begin in the kConcat beside it
+    kPad,      // [N, most_rows, *shape[1:]]; what an item leaves free is filled with pad_value
+    kLengths,  // int64 [N]: the rows of each record
+  };
+  Form form = Form::kStack;
+  ItemsPtr items;
+  RecordMap map;                       // of the array's records to the items
+  StartsPtr starts{};                  // of kConcat and kOffsets
+  std::uint64_t most_rows = 0;         // of kPad
+  std::vector<std::byte> pad_value{};  // of kPad: one element as it lies in the file
+  // Of texts that are stacked: fewer code points than the items have, none of which is longer.
+  std::optional<std::uint64_t> code_points{};
+};
 
-// [N, most_rows, *item_shape[1:]]; what an item leaves free is filled with `pad_value`, one element
-// as it lies in the file.
-ArrayPtr pad_items(const RecordItems& items,
-                   std::shared_ptr<const std::vector<std::int64_t>> lengths,
-                   std::uint64_t most_rows, std::vector<std::byte> pad_value);
+// All items, in their order.
+ArrayRecipe stacked(ItemsPtr items);
+
+// The rows of the longest item that the map has; 0 for none.
+std::uint64_t most_rows(const Items& items, const RecordMap& map);
+
+// Throws kTooLarge where the array exceeds 2^63 bytes.
+ArrayPtr make_record_array(const ArrayRecipe& recipe);
+
+// The rows that `map` gives along axis 0 of an array in Fortran order, which stays.
+ArrayPtr select_fortran_rows(ArrayPtr array, const RecordMap& map);
+
+// int64 [count], made a block at a time: number i is number_at(i), which any thread may ask for.
+ArrayPtr computed_numbers(std::uint64_t count,
+                          std::function<std::int64_t(std::uint64_t)> number_at);
 
 }  // namespace npyfs

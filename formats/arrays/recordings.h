@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "formats/arrays/cut.h"
+#include "formats/arrays/record_map.h"
 #include "formats/bytes/value.h"
 
 namespace npyfs {

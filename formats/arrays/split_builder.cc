@@ -6,15 +6,14 @@
 
 #include <algorithm>
 
-#include "formats/arrays/computed_array.h"
-#include "formats/arrays/concatenated_table.h"
+#include "formats/arrays/composed_table.h"
 #include "formats/arrays/failing_records.h"
 #include "formats/arrays/join.h"
+#include "formats/arrays/key_items.h"
 #include "formats/arrays/key_map.h"
 #include "formats/arrays/names.h"
 #include "formats/arrays/pickled_table.h"
 #include "formats/arrays/sources_by_array.h"
-#include "formats/bytes/utf8.h"
 #include "formats/extents.h"
 
 namespace npyfs {
@@ -106,14 +105,14 @@ void SplitBuilder::join_members() {
         rows.push_back(joins[i].rows[record]);
       }
     }
-    members_[i].table = select_rows(members_[i].table, Rows(std::move(rows)));
+    members_[i].table = select_rows(members_[i].table, RecordMap::list(rows));
   }
   if (!missing.empty()) {
     members_[0].table = leave_out(members_[0].table, missing);
   }
 }
 
-void SplitBuilder::select(const std::string& name, const Rows& rows) {
+void SplitBuilder::select(const std::string& name, const RecordMap& rows) {
   split_.name = name;
   for (Member& member : members_) {
     member.table = select_rows(member.table, rows);
@@ -121,7 +120,7 @@ void SplitBuilder::select(const std::string& name, const Rows& rows) {
 }
 
 Split SplitBuilder::build() {
-  select(split_.name, part_rows(main_member().table->size(), options_.part));
+  select(split_.name, view_map(before_layout(options_.view), main_member().table->size()));
   leave_out_known_damage();
   // Laying out may find more damage; with --permissive that is left out of all members alike.
   while (!lay_out_all()) {
@@ -312,21 +311,15 @@ void SplitBuilder::add_array(const std::string& field, LaidOutArray array, const
   added.format = member.format;
   added.records = member.table->size();
   added.sources = member.table->sources();
-  added.offsets = std::move(array.offsets);
-  added.holds_offsets = array.holds_offsets;
-  added.text_length = std::move(array.text_length);
+  added.recipe = std::move(array.recipe);
 }
 
 void SplitBuilder::add_keys() {
   const Member& first = members_.front();
-  if (ArrayPtr keys = keys_array(first.table)) {
-    LaidOutArray array{"keys", std::move(keys)};
-    if (first.table->key_kind() == KeyKind::kText) {
-      array.text_length = [table = first.table](std::uint64_t record, std::uint64_t /*known*/) {
-        return std::optional(utf8_length(table->text_key(record)));
-      };
-    }
-    add_array("keys", std::move(array), first);
+  if (ItemsPtr keys = key_items(first.table)) {
+    ArrayRecipe recipe = stacked(std::move(keys));
+    ArrayPtr array = make_record_array(recipe);
+    add_array("keys", {"keys", std::move(array), std::move(recipe)}, first);
   }
 }
 

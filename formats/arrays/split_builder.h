@@ -15,7 +15,7 @@
 
 #include "formats/arrays/dataset.h"
 #include "formats/arrays/layout.h"
-#include "formats/arrays/selected_table.h"
+#include "formats/arrays/record_map.h"
 
 namespace npyfs {
 
@@ -48,7 +48,7 @@ class SplitBuilder {
   void join_members();
 
   // Of joined members: those this split is to have. `name` is the split's from now on.
-  void select(const std::string& name, const Rows& rows);
+  void select(const std::string& name, const RecordMap& rows);
   const SplitMember& main_member() const { return members_.front(); }
 
   // To be called last. Throws kCorrupt for what concerns a whole source, kUnsupported where two

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "formats/arrays/chunked_array.h"
+#include "formats/arrays/composed_table.h"
+#include "formats/arrays/record_array.h"
 #include "formats/bytes/transpose.h"
 #include "formats/chunk_grid.h"
 
@@ -106,35 +108,6 @@ class TransposedNpy : public DecodedGrid {
   StoredNpy npy_;
 };
 
-// Arrays of one row size, one behind the other.
-class JoinedArray : public Array {
- public:
-  JoinedArray(Shape shape, std::vector<ArrayPtr> parts)
-      : Array(parts.front()->dtype(), std::move(shape)), parts_(std::move(parts)) {
-    for (const ArrayPtr& part : parts_) {
-      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + part->nbytes());
-    }
-  }
-
-  std::string storage() const override {
-    return fmt::format("{} parts, {}", parts_.size(), parts_.front()->storage());
-  }
-  void plan(ByteRange range, Plan& plan) const override {
-    auto part = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), range.begin) -
-                                         ends_.begin());
-    for (std::uint64_t at = range.begin; at < range.end && !plan.full(); ++part) {
-      const std::uint64_t begin = ends_[part] - parts_[part]->nbytes();
-      const std::uint64_t to = std::min(range.end, ends_[part]);
-      parts_[part]->plan({at - begin, to - begin}, plan);
-      at = to;
-    }
-  }
-
- private:
-  std::vector<ArrayPtr> parts_;
-  std::vector<std::uint64_t> ends_;  // in bytes
-};
-
 ArrayPtr make_part(const ArrayPart& part, bool in_c_order) {
   if (const auto* npy = std::get_if<StoredNpy>(&part)) {
     auto array = std::make_shared<NpyArray>(*npy);
@@ -165,6 +138,7 @@ class RowColumn : public Column {
   void inspect(std::uint64_t /*record*/, Item& item) const override { item = item_; }
   std::optional<Item> uniform() const override { return item_; }
   std::uint64_t run(std::uint64_t record) const override { return size() - record; }
+  std::uint64_t shard_run(std::uint64_t record) const override { return array_->shard_run(record); }
   void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
     const std::uint64_t begin = record * row_nbytes_;
     array_->plan({begin + range.begin, begin + range.end}, plan);
@@ -205,33 +179,35 @@ ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name, b
   if (stored.parts.size() == 1) {
     return make_part(stored.parts.front(), in_c_order);
   }
-  std::vector<ArrayPtr> parts;
-  Shape shape;
+  std::vector<std::shared_ptr<const Column>> parts;
+  std::string first_shape;
+  ItemsOf rows;
   for (std::size_t i = 0; i < stored.parts.size(); ++i) {
-    ArrayPtr part = make_part(stored.parts[i], true);
+    const ArrayPtr part = make_part(stored.parts[i], true);
     const auto refuse = [&](const std::string& what) {
       return file_error(ErrorKind::kUnsupported, source_name(stored, i),
                         fmt::format("{} {}, so it cannot stand behind that of {}", name, what,
                                     printable(source_name(stored, 0))));
     };
-    const Shape& own = part->shape();
-    if (own.empty()) {
+    if (part->shape().empty()) {
       throw refuse("has no axis");
     }
-    shape = i == 0 ? own : shape;
-    if (i > 0 && !(part->dtype() == parts.front()->dtype())) {
-      throw refuse(
-          fmt::format("is {}, expected {}", part->dtype().text(), parts.front()->dtype().text()));
+    const Shape row(part->shape().begin() + 1, part->shape().end());
+    if (i == 0) {
+      first_shape = shape_text(part->shape());
+      rows.dtype = part->dtype();
+      rows.shape = row;
+      rows.storage = fmt::format("{} parts, {}", stored.parts.size(), part->storage());
+    } else if (!(part->dtype() == rows.dtype)) {
+      throw refuse(fmt::format("is {}, expected {}", part->dtype().text(), rows.dtype.text()));
+    } else if (row != rows.shape) {
+      throw refuse(fmt::format("is {}, expected {} but for the first axis",
+                               shape_text(part->shape()), first_shape));
     }
-    if (i > 0 && (own.size() != shape.size() ||
-                  !std::equal(own.begin() + 1, own.end(), shape.begin() + 1))) {
-      throw refuse(fmt::format("is {}, expected {} but for the first axis", shape_text(own),
-                               shape_text(shape)));
-    }
-    shape[0] += i == 0 ? 0 : own[0];
-    parts.push_back(std::move(part));
+    parts.push_back(make_row_column(part));
   }
-  return std::make_shared<JoinedArray>(std::move(shape), std::move(parts));
+  rows.column = concatenate_columns(std::move(parts));
+  return make_record_array(stacked(std::make_shared<const Items>(std::move(rows))));
 }
 
 std::shared_ptr<const StoredNpy> whole_npy(const StoredArray& stored) {
@@ -245,6 +221,15 @@ std::uint64_t row_count(const Array& array) {
 
 std::shared_ptr<const Column> make_row_column(ArrayPtr array) {
   return std::make_shared<RowColumn>(std::move(array));
+}
+
+ItemsPtr row_items(const ArrayPtr& array) {
+  ItemsOf rows;
+  rows.dtype = array->dtype();
+  rows.shape.assign(array->shape().begin() + 1, array->shape().end());
+  rows.column = make_row_column(array);
+  rows.storage = array->storage();
+  return std::make_shared<const Items>(std::move(rows));
 }
 
 std::shared_ptr<const RecordTable> make_row_table(std::vector<TableField> fields,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/arrays/array.h"
+#include "formats/arrays/items.h"
 #include "formats/format.h"
 #include "formats/store.h"
 
@@ -30,6 +31,8 @@ std::uint64_t row_count(const Array& array);
 
 // Each row of the array, which is in C order and has an axis, as a record.
 std::shared_ptr<const Column> make_row_column(ArrayPtr array);
+// The same as items, for the arrays of views.
+ItemsPtr row_items(const ArrayPtr& array);
 
 // Columns of one size as the fields of a table, so that they can be joined with the records of
 // other sources.

@@ -5,101 +5,140 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "formats/arrays/composed_table.h"
 #include "formats/arrays/pad_value.h"
+#include "formats/arrays/record_array.h"
 #include "formats/arrays/recordings.h"
-#include "formats/arrays/selected_array.h"
+#include "formats/arrays/stored_array.h"
 
 namespace npyfs {
 
 namespace {
 
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number)
-                                                                  : std::nullopt;
+using Form = ArrayRecipe::Form;
+
+constexpr const char* kMainName = "x";
+constexpr const char* kPermutation = "perm";
+
+template <typename Arrays>
+const NamedArray* find_array(const Arrays& arrays, const std::string& name) {
+  const auto found = std::find_if(arrays.begin(), arrays.end(),
+                                  [&](const NamedArray& array) { return array.name == name; });
+  return found == arrays.end() ? nullptr : &*found;
 }
 
-// "3of16".
-std::optional<Part> parse_part(std::string_view text) {
-  const std::size_t of = text.find("of");
-  if (of == std::string_view::npos) {
-    return std::nullopt;
+// The longest text that is shown; `width` where that cannot be found out: one text that cannot be
+// read is no reason to show none.
+std::uint64_t longest_text(const Column& column, const RecordMap& map, std::uint64_t width) {
+  std::uint64_t longest = 1;
+  try {
+    for (std::uint64_t row = 0; row < map.size() && longest < width; ++row) {
+      longest = std::max(longest, column.text_length(map[row].record, longest).value_or(width));
+    }
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kChanged) {
+      throw;
+    }
+    return width;
   }
-  const auto rank = parse_number(text.substr(0, of));
-  const auto world_size = parse_number(text.substr(of + 2));
-  return rank && world_size && *rank < *world_size && *world_size <= kMostWorldSize
-             ? std::optional(Part{*rank, *world_size})
-             : std::nullopt;
+  return longest;
 }
 
-class SplitViewer {
+// An array of the data set and what it is made of; nothing where it has no rows to choose from, or
+// where their order is not that of its bytes.
+struct Given {
+  NamedArray array;
+  std::optional<ArrayRecipe> recipe;
+};
+
+// The arrays of one directory under the view's map.
+class DirectoryViewer {
  public:
-  SplitViewer(const View& view, const std::string& pad_value, const ViewContext& context)
-      : view_(view), pad_value_(pad_value), context_(context) {}
-
-  Split show(const Split& split) {
-    Split shown;
-    shown.name = split.name;
-    shown.attributes = split.attributes;
-    shown.arrays = show(split.arrays);
-    for (const Split& group : split.groups) {
-      shown.groups.push_back(show(group));
-    }
-    if (split.records != nullptr && !view_.shuffle_seed) {
-      shown.records = select_rows(split.records, part_rows(split.records->size(), view_.part));
-    }
-    return shown;
-  }
+  DirectoryViewer(const View& view, const std::string& pad_value, const ViewContext& context,
+                  TablePtr records)
+      : view_(view), pad_value_(pad_value), context_(context), records_(std::move(records)) {}
 
   std::vector<NamedArray> show(const std::vector<NamedArray>& arrays) {
-    std::vector<NamedArray> shown;
     for (const NamedArray& array : arrays) {
-      if (const OffsetsPtr offsets = find_offsets(array)) {
-        shown.push_back(show_ragged(array, offsets));
-      } else if (array.pair == nullptr) {
-        shown.push_back(show_rows(array));
-      }
+      find_recipe(array);
+    }
+    std::vector<NamedArray> shown;
+    for (const Given& one : given_) {
+      shown.push_back(remake(one));
+    }
+    if (context_.with_permutation) {
+      add_permutation(shown);
     }
     std::sort(shown.begin(), shown.end(),
               [](const NamedArray& a, const NamedArray& b) { return a.name < b.name; });
     return shown;
   }
 
-  // Those of the whole data set, where they say which recordings the rows of a split are from.
-  void follow(const Split& split, Dict& attributes) const {
-    const auto x = std::find_if(split.arrays.begin(), split.arrays.end(),
-                                [](const NamedArray& array) { return array.name == "x"; });
-    if (x == split.arrays.end() || x->array->shape().empty()) {
-      return;
+  // Of the records themselves; null where the view has none.
+  TablePtr show_records() {
+    return records_ != nullptr && !view_.shuffle ? select_rows(records_, map_of(records_->size()))
+                                                 : nullptr;
+  }
+
+  // How many records the directory has, where its arrays agree, or x decides.
+  std::optional<std::uint64_t> record_count() const {
+    if (records_ != nullptr) {
+      return records_->size();
     }
-    if (view_.shuffle_seed || x->offsets != nullptr || x->pair != nullptr) {
-      drop_recordings(attributes, split.name);
-      return;
+    std::optional<std::uint64_t> common;
+    for (const Given& one : given_) {
+      if (one.recipe && one.array.name == kMainName) {
+        return one.recipe->map.size();
+      }
+      if (one.recipe && common && *common != one.recipe->map.size()) {
+        return std::nullopt;
+      }
+      common = one.recipe ? one.recipe->map.size() : common;
     }
-    const std::uint64_t rows = x->array->shape()[0];
-    if (!cut_recordings(attributes, split.name, rows, part_bounds(rows, view_.part))) {
-      context_.warn(left_out_recordings(split.name));
+    return common;
+  }
+
+  // Which of `count` records are shown.
+  const RecordMap& map_of(std::uint64_t count) {
+    const auto known = maps_.find(count);
+    if (known != maps_.end()) {
+      return known->second;
     }
+    return maps_.emplace(count, view_map(view_, count, [&] { return shards_of(count); }))
+        .first->second;
   }
 
  private:
-  // Null where it has none. Of a store they are read now: whether they are offsets is not known
-  // before.
-  OffsetsPtr find_offsets(const NamedArray& array) {
-    if (array.pair == nullptr || array.offsets != nullptr) {
-      return array.offsets;
+  void find_recipe(const NamedArray& array) {
+    if (array.recipe) {
+      given_.push_back({array, array.recipe});
+    } else if (array.pair != nullptr) {
+      if (const ItemsPtr items = items_of(array.pair)) {
+        ArrayRecipe recipe = stacked(items);
+        recipe.form = array.holds_offsets ? Form::kOffsets : Form::kConcat;
+        given_.push_back({array, std::move(recipe)});
+      }
+    } else if (array.array->shape().empty() || array.array->fortran_order()) {
+      given_.push_back({array, std::nullopt});
+    } else {
+      given_.push_back({array, stacked(row_items(array.array))});
     }
-    const auto [known, is_new] = offsets_.try_emplace(array.pair.get());
+  }
+
+  // Null where the offsets of a store's array are none. They are read now: whether they are offsets
+  // is not known before.
+  ItemsPtr items_of(const std::shared_ptr<const RaggedPair>& pair) {
+    const auto [known, is_new] = pairs_.try_emplace(pair.get());
     if (is_new) {
       try {
-        known->second = context_.find_offsets(array.pair);
+        known->second = ragged_items(*pair, context_.find_offsets(pair));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kUnsupported) {
           throw;
@@ -110,137 +149,193 @@ class SplitViewer {
     return known->second;
   }
 
-  NamedArray show_rows(const NamedArray& array) const {
-    NamedArray shown = array;
-    if (!array.array->shape().empty()) {
-      const RecordOrder order = order_of(array.array->shape()[0]);
-      shown.array = select(array, order);
-      shown.whole = nullptr;
-      shown.records = order.size();
+  NamedArray remake(const Given& one) {
+    NamedArray array = one.array;
+    if (!one.recipe) {
+      if (array.array->fortran_order()) {
+        const RecordMap& map = map_of(array.array->shape()[0]);
+        array.array = select_fortran_rows(array.array, map);
+        array.records = map.size();
+        array.whole = nullptr;
+      }
+      return array;
     }
-    return shown;
+    ArrayRecipe recipe = *one.recipe;
+    const RecordMap& map = map_of(recipe.map.size());
+    const bool shows_all = map.size() == recipe.map.size();
+    recipe.map = recipe.map.select(map);
+    if (view_.pad && (recipe.form == Form::kConcat || recipe.form == Form::kOffsets)) {
+      pad(array, recipe);
+    }
+    if (recipe.form == Form::kConcat || recipe.form == Form::kOffsets) {
+      recipe.starts = starts_of(recipe);
+    }
+    if (recipe.form == Form::kStack && recipe.items->dtype().kind == 'U' && !shows_all) {
+      narrow(recipe);
+    }
+    array.array = make_record_array(recipe);
+    array.records = recipe.map.size();
+    array.recipe = std::move(recipe);
+    array.whole = nullptr;
+    array.pair = nullptr;
+    return array;
+  }
+
+  void pad(NamedArray& array, ArrayRecipe& recipe) const {
+    if (recipe.form == Form::kOffsets) {
+      recipe.form = Form::kLengths;
+      array.name.resize(array.name.size() - kOffsetsEnd.size());
+      array.name += "_lengths";
+      return;
+    }
+    recipe.form = Form::kPad;
+    recipe.most_rows = most_rows(*recipe.items, recipe.map);
+    recipe.pad_value = pad_element(pad_value_, recipe.items->dtype(), array.name);
   }
 
   // Text is as wide as the longest that is shown.
-  static ArrayPtr select(const NamedArray& array, const RecordOrder& order) {
-    const std::uint64_t width = array.array->dtype().itemsize / sizeof(char32_t);
-    const std::uint64_t longest = array.text_length ? longest_text(array, order, width) : width;
-    return longest < width ? select_text_rows(array.array, order, longest)
-                           : select_array_rows(array.array, order);
+  static void narrow(ArrayRecipe& recipe) {
+    const std::uint64_t width =
+        recipe.code_points.value_or(recipe.items->dtype().itemsize / sizeof(char32_t));
+    const std::uint64_t longest = longest_text(recipe.items->column(), recipe.map, width);
+    if (longest < width) {
+      recipe.code_points = longest;
+    }
   }
 
-  // `width` where that cannot be found out: one text that cannot be read is no reason to show none.
-  static std::uint64_t longest_text(const NamedArray& array, const RecordOrder& order,
-                                    std::uint64_t width) {
-    std::uint64_t longest = 1;
-    try {
-      for (std::uint64_t place = 0; place < order.size() && longest < width; ++place) {
-        longest = std::max(longest, array.text_length(order[place], longest).value_or(width));
+  // An array and its offsets share them.
+  StartsPtr starts_of(const ArrayRecipe& recipe) {
+    StartsPtr& starts = starts_[recipe.items.get()];
+    if (starts == nullptr) {
+      starts = std::make_shared<const Starts>(*recipe.items, recipe.map);
+    }
+    return starts;
+  }
+
+  // Those of the records; in a store, of the largest array with so many.
+  ShardStarts shards_of(std::uint64_t count) const {
+    if (records_ != nullptr && records_->size() == count) {
+      return std::make_shared<const std::vector<std::uint64_t>>(records_->shard_starts());
+    }
+    const Given* largest = nullptr;
+    for (const Given& one : given_) {
+      const bool fits = one.recipe && one.recipe->map.size() == count;
+      if (fits &&
+          (largest == nullptr || one.array.array->nbytes() > largest->array.array->nbytes())) {
+        largest = &one;
       }
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kChanged) {
-        throw;
-      }
-      return width;
     }
-    return longest;
+    if (largest == nullptr) {
+      return nullptr;
+    }
+    const ArrayRecipe& recipe = *largest->recipe;
+    auto starts = std::make_shared<std::vector<std::uint64_t>>();
+    for (std::uint64_t row = 0; row < count;) {
+      starts->push_back(row);
+      const auto [place, run] = recipe.map.stretch(row);
+      row += std::min(run, recipe.items->column().shard_run(place.record));
+    }
+    return starts;
   }
 
-  NamedArray show_ragged(const NamedArray& array, const OffsetsPtr& offsets) {
-    const RaggedOrderPtr order = ragged_order(offsets);
-    const ArrayPtr values = array.pair != nullptr ? array.pair->values : array.array;
-    NamedArray shown = array;
-    shown.records = order->records().size();
-    shown.whole = nullptr;
-    shown.offsets = nullptr;
-    shown.pair = nullptr;
-    if (array.holds_offsets) {
-      shown.array = view_.pad ? ragged_lengths(order) : ragged_offsets(order);
-      if (view_.pad) {
-        shown.name.resize(shown.name.size() - kOffsetsEnd.size());
-        shown.name += "_lengths";
-      }
-    } else if (view_.pad) {
-      shown.array = pad_ragged(values, order, pad_element(pad_value_, values->dtype(), array.name));
-    } else {
-      shown.array = select_ragged(values, order);
+  void add_permutation(std::vector<NamedArray>& shown) {
+    const auto count = record_count();
+    if (!count || shown.empty()) {
+      return;
     }
-    if (array.pair != nullptr && !view_.pad) {
-      shown.pair = shown_pair(array.pair, order);
+    if (find_array(shown, kPermutation) != nullptr) {
+      context_.warn("perm.npy is an array of the data set, so the view's own is left out");
+      return;
     }
-    return shown;
-  }
-
-  // What is cut for one rank may be seen another way in its turn.
-  std::shared_ptr<const RaggedPair> shown_pair(const std::shared_ptr<const RaggedPair>& pair,
-                                               const RaggedOrderPtr& order) {
-    std::shared_ptr<const RaggedPair>& shown = pairs_[pair.get()];
-    if (shown == nullptr) {
-      shown = std::make_shared<const RaggedPair>(
-          RaggedPair{select_ragged(pair->values, order), ragged_offsets(order), pair->name});
-    }
-    return shown;
-  }
-
-  RecordOrder order_of(std::uint64_t count) const {
-    return {count, view_.shuffle_seed, view_.part};
-  }
-
-  // An array and its offsets have the same.
-  RaggedOrderPtr ragged_order(const OffsetsPtr& offsets) {
-    RaggedOrderPtr& order = ragged_[offsets.get()];
-    if (order == nullptr) {
-      order = std::make_shared<const RaggedOrder>(offsets, order_of(offsets->size() - 1));
-    }
-    return order;
+    const RecordMap& map = map_of(*count);
+    NamedArray permutation;
+    permutation.name = kPermutation;
+    permutation.array = computed_numbers(map.size(), [map](std::uint64_t row) {
+      return static_cast<std::int64_t>(map[row].record);
+    });
+    permutation.format = shown.front().format;
+    permutation.records = map.size();
+    permutation.sources = shown.front().sources;
+    shown.push_back(std::move(permutation));
   }
 
   const View& view_;
   const std::string& pad_value_;
   const ViewContext& context_;
-  std::map<const void*, RaggedOrderPtr> ragged_;
-  std::map<const RaggedPair*, OffsetsPtr> offsets_;
-  std::map<const RaggedPair*, std::shared_ptr<const RaggedPair>> pairs_;
+  TablePtr records_;
+  std::vector<Given> given_;
+  std::map<std::uint64_t, RecordMap> maps_;  // by the number of records
+  std::map<const Items*, StartsPtr> starts_;
+  std::map<const RaggedPair*, ItemsPtr> pairs_;
+};
+
+class Viewer {
+ public:
+  Viewer(const Dataset& dataset, const View& view, const ViewContext& context)
+      : dataset_(dataset), view_(view), context_(context) {}
+
+  Dataset show() {
+    Dataset shown;
+    shown.attributes = dataset_.attributes;
+    shown.pad_value = dataset_.pad_value;
+    shown.arrays =
+        DirectoryViewer(view_, dataset_.pad_value, context_, nullptr).show(dataset_.arrays);
+    for (const Split& split : dataset_.splits) {
+      shown.splits.push_back(show(split, &counts_));
+      follow(split, shown.attributes);
+    }
+    if (context_.part_counts != nullptr) {
+      *context_.part_counts = std::move(counts_);
+    } else if (auto part = part_attribute(view_.part, counts_)) {
+      set_value(shown.attributes, "npyfs_part", std::move(*part));
+    }
+    return shown;
+  }
+
+ private:
+  // `counts` gets the records that the split has before its part is taken; null: nobody asks.
+  Split show(const Split& split, SplitCounts* counts) {
+    DirectoryViewer viewer(view_, dataset_.pad_value, context_, split.records);
+    Split shown;
+    shown.name = split.name;
+    shown.attributes = split.attributes;
+    shown.arrays = viewer.show(split.arrays);
+    shown.records = viewer.show_records();
+    for (const Split& group : split.groups) {
+      shown.groups.push_back(show(group, nullptr));
+    }
+    if (const auto count = viewer.record_count(); count && counts != nullptr) {
+      counts->emplace_back(split.name, rows_of(view_, *count).size());
+    }
+    return shown;
+  }
+
+  // Attributes of the whole data set that say which recordings the rows of a split are from.
+  void follow(const Split& split, Dict& attributes) const {
+    const NamedArray* x = find_array(split.arrays, kMainName);
+    if (x == nullptr || x->array->shape().empty()) {
+      return;
+    }
+    const std::uint64_t rows = x->array->shape()[0];
+    const bool is_ragged = x->pair != nullptr || (x->recipe && x->recipe->form == Form::kConcat);
+    const auto kept = view_.shuffle || is_ragged ? std::nullopt : view_map(view_, rows).as_range();
+    if (!kept) {
+      drop_recordings(attributes, split.name);
+    } else if (!cut_recordings(attributes, split.name, rows, *kept)) {
+      context_.warn(left_out_recordings(split.name));
+    }
+  }
+
+  const Dataset& dataset_;
+  const View& view_;
+  const ViewContext& context_;
+  SplitCounts counts_;
 };
 
 }  // namespace
 
-std::optional<View> parse_view(std::string_view name) {
-  if (!name.starts_with('@')) {
-    return std::nullopt;
-  }
-  View view;
-  bool has_part = false;
-  for (std::size_t at = 1; at <= name.size();) {
-    const std::size_t end = std::min(name.find(',', at), name.size());
-    const std::string_view word = name.substr(at, end - at);
-    const std::string_view value = word.substr(std::min(word.find('='), word.size() - 1) + 1);
-    if (word == "pad" && !view.pad) {
-      view.pad = true;
-    } else if (word.starts_with("shuffle=") && !view.shuffle_seed && parse_number(value)) {
-      view.shuffle_seed = parse_number(value);
-    } else if (word.starts_with("part=") && !has_part && parse_part(value)) {
-      view.part = *parse_part(value);
-      has_part = true;
-    } else {
-      return std::nullopt;
-    }
-    at = end + 1;
-  }
-  return view;
-}
-
 Dataset make_view(const Dataset& dataset, const View& view, const ViewContext& context) {
-  SplitViewer viewer(view, dataset.pad_value, context);
-  Dataset shown;
-  shown.attributes = dataset.attributes;
-  shown.pad_value = dataset.pad_value;
-  shown.arrays = viewer.show(dataset.arrays);
-  for (const Split& split : dataset.splits) {
-    shown.splits.push_back(viewer.show(split));
-    viewer.follow(split, shown.attributes);
-  }
-  return shown;
+  return Viewer(dataset, view, context).show();
 }
 
 }  // namespace npyfs

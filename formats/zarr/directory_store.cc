@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <memory>
@@ -138,17 +139,23 @@ class FileValue : public StoredValue {
 class DirectoryStore : public KeyStore {
  public:
   DirectoryStore(const std::string& path, bool confine)
-      : folder_(path, confine), opened_at_ns_(take_time()) {}
+      : folder_(path, confine),
+        root_(absolute_root(folder_.path())),
+        confined_(confine),
+        opened_at_ns_(take_time()) {}
 
   std::string name_of(const std::string& key) const override { return folder_.path_of(key); }
 
   std::unique_ptr<StoredValue> open(const std::string& key,
                                     const FileIdentity* noted) const override {
-    const std::string path = folder_.absolute_path_of(key);
+    if (confined_) {
+      folder_.require_allowed(key);
+    }
+    const std::string path = root_ + "/" + key;
     std::string name = name_of(key);
     FilePtr file = noted != nullptr ? open_files_.find(path) : nullptr;
     if (file == nullptr) {
-      file = open_file(key, noted);
+      file = open_file(key, path, name, noted);
     }
     if (file == nullptr) {
       return nullptr;
@@ -158,12 +165,13 @@ class DirectoryStore : public KeyStore {
   }
 
   std::optional<FileIdentity> identify(const std::string& key) const override {
-    return FileIdentity::of(folder_.absolute_path_of(key));
+    return FileIdentity::of(root_ + "/" + key);
   }
 
   SourcePtr open_source(const std::string& key) const override {
     try {
-      return folder_.open_on_demand(key);
+      folder_.require_allowed(key);
+      return FileSource::open(root_ + "/" + key, name_of(key), FileSource::Descriptor::kOnDemand);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kNotFound) {
         return nullptr;
@@ -186,15 +194,14 @@ class DirectoryStore : public KeyStore {
 
   bool is_folder(const std::string& prefix) const override {
     struct stat status {};
-    return ::stat(folder_.absolute_path_of(prefix).c_str(), &status) == 0 &&
-           S_ISDIR(status.st_mode);
+    return ::stat((root_ + "/" + prefix).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
   }
 
  private:
   // Where it is the folder that forbids it, nobody knows whether there is such a key.
   void require_searchable(const std::string& key) const {
     struct stat status {};
-    if (::stat(folder_.absolute_path_of(key).c_str(), &status) != 0 && errno == EACCES) {
+    if (::stat((root_ + "/" + key).c_str(), &status) != 0 && errno == EACCES) {
       const std::size_t slash = key.find_last_of('/');
       throw system_error(name_of(slash == std::string::npos ? "" : key.substr(0, slash)),
                          "look into the folder", EACCES);
@@ -202,23 +209,24 @@ class DirectoryStore : public KeyStore {
   }
 
   // Null where there is none, nor was any. Throws kChanged.
-  FilePtr open_file(const std::string& key, const FileIdentity* noted) const {
-    auto opened = folder_.open_regular(key);
+  FilePtr open_file(const std::string& key, const std::string& path, const std::string& name,
+                    const FileIdentity* noted) const {
+    auto opened = RegularFile::open(path, name);
     if (!opened) {
       if (noted != nullptr ? noted->exists() : may_have_gone(key)) {
-        throw changed_error(name_of(key));
+        throw changed_error(name);
       }
       return nullptr;
     }
     const auto file = std::make_shared<const RegularFile>(*std::move(opened));
     if (noted == nullptr) {
-      require_older(*file, opened_at_ns_, name_of(key));
+      require_older(*file, opened_at_ns_, name);
       return file;
     }
     if (file->identity() != *noted) {
-      throw changed_error(name_of(key));
+      throw changed_error(name);
     }
-    open_files_.add(folder_.absolute_path_of(key), file);
+    open_files_.add(path, file);
     return file;
   }
 
@@ -227,7 +235,7 @@ class DirectoryStore : public KeyStore {
   bool may_have_gone(const std::string& key) const {
     for (std::size_t slash = key.find_last_of('/');; slash = key.find_last_of('/', slash - 1)) {
       const std::string folder =
-          folder_.absolute_path_of(slash == std::string::npos ? "" : key.substr(0, slash));
+          slash == std::string::npos ? root_ : root_ + "/" + key.substr(0, slash);
       struct stat status {};
       if (::stat(folder.c_str(), &status) == 0) {
         return to_ns(status.st_mtim) > opened_at_ns_;
@@ -238,7 +246,20 @@ class DirectoryStore : public KeyStore {
     }
   }
 
+  // The daemon changes its working directory.
+  static std::string absolute_root(const std::string& path) {
+    char* const resolved = ::realpath(path.c_str(), nullptr);
+    if (resolved == nullptr) {
+      throw system_error(path, "open", errno);
+    }
+    std::string root(resolved);
+    std::free(resolved);
+    return root;
+  }
+
   Folder folder_;
+  std::string root_;
+  bool confined_;
   std::int64_t opened_at_ns_;
   OpenFiles open_files_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One split cut into several, and into ranks' parts.
+// One split cut into several.
 
 #include "formats/arrays/cut.h"
 
@@ -36,10 +36,10 @@ Strings numbered_keys(std::size_t count) {
   return keys;
 }
 
-Records records_of(const Rows& rows) {
+Records records_of(const RecordMap& rows) {
   Records records;
   for (std::uint64_t row = 0; row < rows.size(); ++row) {
-    records.push_back(rows[row]);
+    records.push_back(rows[row].record);
   }
   return records;
 }
@@ -50,26 +50,6 @@ std::map<std::string, Records> cut(const RecordTable& table, const SplitRule& ru
     EXPECT_TRUE(splits.emplace(split.split, records_of(split.rows)).second) << split.split;
   }
   return splits;
-}
-
-TEST(PartRows, CoverEachRecordOnce) {
-  for (const std::uint64_t count : {0, 1, 5, 7, 100}) {
-    for (const std::uint64_t world : {1, 2, 3, 7, 11}) {
-      Records all;
-      for (std::uint64_t rank = 0; rank < world; ++rank) {
-        const Records part = records_of(part_rows(count, {rank, world}));
-        EXPECT_EQ(part.size(), count * (rank + 1) / world - count * rank / world);
-        all.insert(all.end(), part.begin(), part.end());
-      }
-      EXPECT_EQ(all, records_of(Rows::range(0, count)));
-    }
-  }
-}
-
-TEST(PartRows, DoNotOverflow) {
-  const std::uint64_t count = std::uint64_t{1} << 62;
-  const Rows last = part_rows(count, {999'999, 1'000'000});
-  EXPECT_EQ(last[last.size() - 1], count - 1);
 }
 
 TEST(CutSplits, ByListLeavesTheRestToTrain) {

@@ -9,8 +9,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <random>
 
+#include "formats/arrays/items.h"
 #include "formats/arrays/record_array.h"
 #include "formats/bytes/npy_header.h"
 #include "formats/damage_list.h"
@@ -509,14 +511,20 @@ TEST(LayOut, AnItemThatCannotBeDecodedHarmsNoOther) {
 }
 
 // The column knows nothing of it, and would plan all records as one.
-TEST(StackItems, NoRunReachesOverDamageThatWasFoundLater) {
+TEST(Items, NoRunReachesOverDamageThatWasFoundLater) {
   const auto table = make_table(typed_field("x", "|u1", {{{2}, "ab"}, {{2}, "cd"}, {{2}, "ef"}}));
   const auto& column = table->fields()[0].typed;
   ASSERT_EQ(column->run(0), 3U);
   auto damaged = std::make_shared<DamageList>();
   damaged->add(1, [] { return fake_damage("found later"); });
   damaged->shrink();
-  const ArrayPtr array = stack_items({column, table, DType::simple("|u1"), {2}, damaged});
+  ItemsOf of;
+  of.column = column;
+  of.table = table;
+  of.dtype = DType::simple("|u1");
+  of.shape = {2};
+  of.damaged = damaged;
+  const ArrayPtr array = make_record_array(stacked(std::make_shared<const Items>(of)));
   Plan plan;
   array->plan({0, 6}, plan);
   EXPECT_EQ(plan.nbytes(), 6U);

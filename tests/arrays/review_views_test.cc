@@ -8,8 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "formats/arrays/concatenated_table.h"
-#include "formats/arrays/selected_table.h"
+#include "formats/arrays/composed_table.h"
 #include "formats/bytes/record_set.h"
 #include "formats/damage_list.h"
 #include "tests/arrays/review_tables.h"

@@ -7,9 +7,8 @@
 #include <algorithm>
 #include <random>
 
-#include "formats/arrays/concatenated_table.h"
+#include "formats/arrays/composed_table.h"
 #include "formats/arrays/layout.h"
-#include "formats/arrays/selected_table.h"
 #include "tests/support/fake_table.h"
 #include "tests/support/read_plan.h"
 
@@ -232,7 +231,7 @@ TEST(Views, PassOnAllThatAColumnSays) {
   const TablePtr b = std::make_shared<TellingTable>("b.ark", 16000);
   const TablePtr odd = std::make_shared<TellingTable>("c.ark", 8000, "these clash");
   const auto column = [](const TablePtr& table) { return table->fields().at(0).typed; };
-  const TablePtr tables[] = {concatenate({a, a}), select_rows(odd, Rows({1, 0, 1})),
+  const TablePtr tables[] = {concatenate({a, a}), select_rows(odd, RecordMap::list({1, 0, 1})),
                              concatenate({a, odd}), concatenate({a, b})};
   for (const TablePtr& table : tables) {
     EXPECT_TRUE(column(table)->time_series());
@@ -445,7 +444,7 @@ TEST(Views, AreLikeANaiveModelAtRandom) {
     for (std::size_t n = kept.empty() ? 0 : random() % 20; n > 0; --n) {
       rows.push_back(random() % kept.size());
     }
-    expect_rows(*select_rows(remaining, Rows(rows)), *remaining, rows);
+    expect_rows(*select_rows(remaining, RecordMap::list(rows)), *remaining, rows);
   }
 }
 

@@ -8,9 +8,9 @@
 
 #include <map>
 #include <random>
-#include <set>
+#include <stdexcept>
 
-#include "formats/arrays/selected_array.h"
+#include "formats/arrays/record_array.h"
 #include "tests/support/fake_table.h"
 #include "tests/support/read_plan.h"
 
@@ -25,81 +25,13 @@ using testing::read_array;
 using Strings = std::vector<std::string>;
 using Numbers = std::vector<std::int64_t>;
 
-TEST(ParseView, KnowsItsWords) {
-  const auto view = parse_view("@part=3of16,shuffle=7,pad");
-  ASSERT_TRUE(view);
-  EXPECT_EQ(view->shuffle_seed, 7U);
-  EXPECT_EQ(view->part.rank, 3U);
-  EXPECT_EQ(view->part.world_size, 16U);
-  EXPECT_TRUE(view->pad);
-  EXPECT_TRUE(parse_view("@pad"));
-  EXPECT_TRUE(parse_view("@shuffle=18446744073709551615"));
-}
-
-TEST(ParseView, TakesNothingElse) {
-  for (const char* name : {"",
-                           "@",
-                           "pad",
-                           "@pad=",
-                           "@pad,pad",
-                           "@pad,",
-                           "@,pad",
-                           "@nonsense",
-                           "@nonsense=1",
-                           "@part",
-                           "@part=",
-                           "@part=0of0",
-                           "@part=2of2",
-                           "@part=1of",
-                           "@part=of2",
-                           "@part=-1of2",
-                           "@part=1of1000001",
-                           "@part=18446744073709551of20000000000000000",
-                           "@part=0of2,part=1of2",
-                           "@shuffle",
-                           "@shuffle=",
-                           "@shuffle=x",
-                           "@shuffle=1x",
-                           "@shuffle=18446744073709551616",
-                           "@shuffle=1,shuffle=2",
-                           "@Pad"}) {
-    EXPECT_FALSE(parse_view(name)) << name;
-  }
-}
-
-TEST(RecordOrder, ShufflesEachRecordToOnePlace) {
-  for (const std::uint64_t count : {0, 1, 2, 3, 4, 5, 16, 17, 1000, 4097}) {
-    const RecordOrder order(count, 5, {});
-    std::set<std::uint64_t> seen;
-    for (std::uint64_t place = 0; place < order.size(); ++place) {
-      seen.insert(order[place]);
+ArrayPtr find_array(const std::vector<NamedArray>& arrays, const std::string& name) {
+  for (const NamedArray& array : arrays) {
+    if (array.name == name) {
+      return array.array;
     }
-    EXPECT_EQ(seen.size(), count);
-    EXPECT_TRUE(seen.empty() || *seen.rbegin() == count - 1);
   }
-}
-
-TEST(RecordOrder, DependsOnTheSeedAloneAndMovesMostRecords) {
-  const RecordOrder order(10'000, 1, {});
-  const RecordOrder other(10'000, 2, {});
-  std::uint64_t same = 0;
-  std::uint64_t rising = 0;
-  for (std::uint64_t place = 0; place < order.size(); ++place) {
-    EXPECT_EQ(order[place], RecordOrder(10'000, 1, {})[place]);
-    same += order[place] == other[place] ? 1 : 0;
-    rising += place > 0 && order[place] > order[place - 1] ? 1 : 0;
-  }
-  EXPECT_LT(same, 20U);
-  EXPECT_NEAR(static_cast<double>(rising), 5000, 300);
-}
-
-TEST(RecordOrder, PartsAreThoseOfTheShuffledRecords) {
-  const RecordOrder all(100, 9, {});
-  const RecordOrder part(100, 9, {1, 3});
-  ASSERT_EQ(part.size(), 33U);
-  for (std::uint64_t place = 0; place < part.size(); ++place) {
-    EXPECT_EQ(part[place], all[33 + place]);
-  }
+  throw std::out_of_range(name);
 }
 
 struct Shown {
@@ -146,20 +78,24 @@ class ViewTest : public ::testing::Test {
     }
   }
 
-  void expect_shows(const std::string& name, const RecordOrder& order) const {
+  void expect_shows(const std::string& name) const {
+    const RecordMap order = view_map(parse_view(name).value(), 57);
     const Shown shown = show(name);
     std::string x;
     std::string y;
     Numbers offsets{0};
     Numbers keys;
+    Numbers permutation;
     for (std::uint64_t place = 0; place < order.size(); ++place) {
-      const std::uint64_t record = order[place];
+      const std::uint64_t record = order[place].record;
+      permutation.push_back(static_cast<std::int64_t>(record));
       x += x_[record];
       y += std::to_string(100 + record);
       offsets.push_back(static_cast<std::int64_t>(x.size()));
       keys.push_back(static_cast<std::int64_t>(100 + record));
     }
-    ASSERT_EQ(shown.arrays.size(), 4U);
+    ASSERT_EQ(shown.arrays.size(), 5U);
+    EXPECT_EQ(read_array(*shown.arrays.at("perm")), packed(permutation));
     expect_every_slice(*shown.arrays.at("x"), x);
     expect_every_slice(*shown.arrays.at("y"), y);
     EXPECT_EQ(shown.arrays.at("y")->shape(), (Shape{order.size(), 3}));
@@ -174,36 +110,89 @@ class ViewTest : public ::testing::Test {
 TEST_F(ViewTest, Parts) {
   for (std::uint64_t rank = 0; rank < 5; ++rank) {
     const std::string name = "@part=" + std::to_string(rank) + "of5";
-    expect_shows(name, RecordOrder(57, std::nullopt, {rank, 5}));
+    expect_shows(name);
     EXPECT_EQ(show(name).records->int_key(0), static_cast<std::int64_t>(100 + 57 * rank / 5));
   }
-  expect_shows("@part=60of100", RecordOrder(57, std::nullopt, {60, 100}));
+  expect_shows("@part=60of100");
 }
 
 TEST_F(ViewTest, EmptyParts) {
-  expect_shows("@part=0of100", RecordOrder(57, std::nullopt, {0, 100}));
+  expect_shows("@part=0of100");
   EXPECT_EQ(show("@part=0of100").arrays.at("y")->shape(), (Shape{0, 3}));
   EXPECT_EQ(show("@part=0of100,pad").arrays.at("x")->shape(), (Shape{0, 0}));
 }
 
 TEST_F(ViewTest, Shuffled) {
-  expect_shows("@shuffle=3", RecordOrder(57, 3, {}));
-  expect_shows("@part=1of4,shuffle=3", RecordOrder(57, 3, {1, 4}));
+  expect_shows("@shuffle=3");
+  expect_shows("@part=1of4,shuffle=3");
+  expect_shows("@shuffle=3,epoch=2");
+  expect_shows("@shuffle=3,block=10");
+  expect_shows("@shuffle=3,block=10,part=2of3,rows=5:50");
   EXPECT_EQ(show("@shuffle=3").records, nullptr);
+}
+
+TEST_F(ViewTest, RowsAndPartsOfOneLength) {
+  expect_shows("@rows=10:20");
+  expect_shows("@rows=50:1000,part=1of2");
+  expect_shows("@rows=60:70");
+  EXPECT_EQ(show("@rows=10:20").records->int_key(3), 113);
+  expect_shows("@part=3of4,equal=drop");
+  expect_shows("@part=3of4,equal=wrap");
+  expect_shows("@shuffle=1,part=3of4,equal=wrap");
+  EXPECT_EQ(show("@part=3of4,equal=drop").arrays.at("y")->shape(), (Shape{14, 3}));
+  EXPECT_EQ(show("@part=3of4,equal=wrap").arrays.at("y")->shape(), (Shape{15, 3}));
+}
+
+TEST_F(ViewTest, PartsOfOneLengthAreTold) {
+  const auto told = [&](const std::string& name) {
+    const Dataset view = make_view(dataset_, parse_view(name).value());
+    for (const DictEntry& entry : view.attributes) {
+      if (entry.name == "npyfs_part") {
+        return print_json(entry.value);
+      }
+    }
+    return std::string();
+  };
+  EXPECT_EQ(told("@part=3of4"), "");
+  const auto json = [](std::string_view text) { return print_json(parse_json(text)); };
+  EXPECT_EQ(told("@part=3of4,equal=drop"),
+            json(R"({"rank": 3, "world_size": 4, "equal": "drop", "left_out": {"train": 1}})"));
+  EXPECT_EQ(told("@part=3of4,equal=wrap,rows=0:50"),
+            json(R"({"rank": 3, "world_size": 4, "equal": "wrap", "repeated": {"train": 2}})"));
+}
+
+// What a view of a view shows is what the maps one after the other say.
+TEST_F(ViewTest, ViewsOfViews) {
+  const View outer = parse_view("@rows=3:17,part=1of2").value();
+  for (const std::string name : {"@shuffle=3", "@rows=7:40", "@part=1of2,equal=wrap"}) {
+    const View inner = parse_view(name).value();
+    const RecordMap map = view_map(inner, 57);
+    const RecordMap both = map.select(view_map(outer, map.size()));
+    const Dataset view = make_view(make_view(dataset_, inner), outer);
+    std::string x;
+    for (std::uint64_t row = 0; row < both.size(); ++row) {
+      x += x_[both[row].record];
+    }
+    for (const NamedArray& array : view.splits.at(0).arrays) {
+      if (array.name == "x") {
+        expect_every_slice(*array.array, x);
+      }
+    }
+  }
 }
 
 TEST_F(ViewTest, Padded) {
   for (const std::string name : {"@pad", "@shuffle=8,pad", "@pad,part=2of3"}) {
     const View view = parse_view(name).value();
-    const RecordOrder order(57, view.shuffle_seed, view.part);
+    const RecordMap order = view_map(view, 57);
     std::size_t most = 0;
     for (std::uint64_t place = 0; place < order.size(); ++place) {
-      most = std::max(most, x_[order[place]].size());
+      most = std::max(most, x_[order[place].record].size());
     }
     std::string padded;
     Numbers lengths;
     for (std::uint64_t place = 0; place < order.size(); ++place) {
-      const std::string& item = x_[order[place]];
+      const std::string& item = x_[order[place].record];
       padded += item + std::string(most - item.size(), '!');
       lengths.push_back(static_cast<std::int64_t>(item.size()));
     }
@@ -228,7 +217,7 @@ TEST(MakeView, TextIsAsWideAsItsLongest) {
                     [](const std::string&) {});
   const auto keys_of = [&](const std::string& name) {
     const Dataset view = make_view(dataset, parse_view(name).value());
-    return view.splits.at(0).arrays.at(0).array;
+    return find_array(view.splits.at(0).arrays, "keys");
   };
   EXPECT_EQ(keys_of("@part=0of2")->dtype().text(), "<U2");
   EXPECT_EQ(read_array(*keys_of("@part=0of2")), packed(std::vector<char32_t>{'a', 0, 0xe9, 'e'}));
@@ -255,7 +244,7 @@ TEST(MakeView, ReadsFewTextsToKnowTheirWidth) {
         build_dataset({{"train", "", "train", "fake", {table}}}, {}, [](const std::string&) {});
     const auto dtype_of = [&](const std::string& name) {
       const Dataset view = make_view(dataset, parse_view(name).value());
-      return view.splits.at(0).arrays.at(0).array->dtype().text();
+      return find_array(view.splits.at(0).arrays, "txt")->dtype().text();
     };
     ASSERT_EQ(dataset.splits.at(0).arrays.at(0).name, "txt");
     ASSERT_EQ(dataset.splits.at(0).arrays.at(0).array->dtype().text(), "<U61");
@@ -285,9 +274,9 @@ class FortranArray : public Array {
   static constexpr std::string_view kBytes = "abcdefghijkl";
 };
 
-TEST(SelectArrayRows, KeepsFortranOrder) {
+TEST(SelectFortranRows, KeepsFortranOrder) {
   const ArrayPtr last =
-      select_array_rows(std::make_shared<FortranArray>(), RecordOrder(3, std::nullopt, {1, 2}));
+      select_fortran_rows(std::make_shared<FortranArray>(), RecordMap::range({1, 3}));
   EXPECT_EQ(last->shape(), (Shape{2, 4}));
   EXPECT_TRUE(last->fortran_order());
   EXPECT_EQ(read_array(*last), "bcefhikl");

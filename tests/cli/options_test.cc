@@ -40,8 +40,8 @@ TEST(Options, Splits) {
   EXPECT_EQ(line.dataset.split_rule.shares,
             (std::vector<std::pair<std::string, double>>{{"train", 0.75}, {"val", 0.25}}));
   EXPECT_EQ(line.dataset.split_rule.seed, 7U);
-  EXPECT_EQ(line.dataset.part.rank, 2U);
-  EXPECT_EQ(line.dataset.part.world_size, 3U);
+  EXPECT_EQ(line.dataset.view.part.rank, 2U);
+  EXPECT_EQ(line.dataset.view.part.world_size, 3U);
   for (const char* wrong : {"train", "train=0.5", "train=1.5,val=-0.5", "train=nan,val=1", "a/b=1",
                             "train=0.5,train=0.5", "train=1,", ""}) {
     EXPECT_NE(wrong_usage({"--split", wrong, "a", "mnt"}), "") << wrong;

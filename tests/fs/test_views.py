@@ -1,11 +1,12 @@
 """Views: @shuffle, @part and @pad below a mount, each the same records another way."""
 
+import json
 import os
 import unittest
 
 import numpy as np
 
-from mounting import MountTest
+from mounting import MountTest, npyfs
 from writers import write_kaldi
 
 RECORDS = 50
@@ -21,7 +22,9 @@ class Views(MountTest):
         self.mnt = self.mount("--header-align", "4096", f"ark:{self.folder}/a.ark")
 
     def load(self, view, name):
-        return np.load(self.mnt / view / "train" / f"{name}.npy", mmap_mode="r")
+        path = self.mnt / view / "train" / f"{name}.npy"
+        # numpy maps no empty arrays.
+        return np.load(path, mmap_mode="r" if path.stat().st_size > 4096 else None)
 
     def numbers(self, view):
         """The record that stands at each place of the view, by its key."""
@@ -56,6 +59,81 @@ class Views(MountTest):
             self.assertEqual(length, len(item))
             np.testing.assert_array_equal(row[:length], item)
             self.assertFalse(row[length:].any())
+
+    def permutation(self, view):
+        return self.load(view, "perm").tolist()
+
+    def test_perm_is_the_record_of_each_row(self):
+        for view in ("@part=1of3", "@shuffle=4", "@shuffle=4,epoch=1", "@shuffle=4,block=7",
+                     "@shuffle=4,block=7,part=1of3,equal=wrap,rows=3:49", "@rows=5:9"):
+            self.assertEqual(self.permutation(view), self.check_ragged(view), view)
+        self.assertEqual(self.permutation("@pad"), list(range(RECORDS)))
+        self.assertEqual(self.permutation("@rows=5:9"), [5, 6, 7, 8])
+        self.assertNotEqual(self.permutation("@shuffle=4,epoch=1"), self.permutation("@shuffle=4"))
+
+    def test_blocks_stay_together(self):
+        blocks = [number // 7 for number in self.check_ragged("@shuffle=4,block=7")]
+        changes = sum(a != b for a, b in zip(blocks, blocks[1:]))
+        self.assertEqual(changes, (RECORDS - 1) // 7)
+        self.assertNotEqual(blocks, sorted(blocks))
+
+    def test_parts_of_one_length(self):
+        shuffled = self.check_ragged("@shuffle=7")
+        for equal, length in (("drop", 7), ("wrap", 8)):
+            parts = [self.check_ragged(f"@shuffle=7,part={rank}of7,equal={equal}")
+                     for rank in range(7)]
+            self.assertEqual({len(part) for part in parts}, {length})
+            self.assertEqual(sum(parts, []), (shuffled + shuffled)[:7 * length])
+        attributes = json.loads((self.mnt / "@part=0of7,equal=wrap/attrs.json").read_text())
+        self.assertEqual(attributes["npyfs_part"], {"rank": 0, "world_size": 7, "equal": "wrap",
+                                                    "repeated": {"train": 6}})
+
+    def test_random_views_are_numpys(self):
+        """Every view equals x[perm], for arrays of equal rows and ragged ones."""
+        seed = int.from_bytes(os.urandom(4), "little")
+        random = np.random.default_rng(seed)
+        np.save(self.folder / "fixed.npy", random.standard_normal((97, 3)).astype(">f8"))
+        fixed = np.load(self.folder / "fixed.npy")
+        self.fixed = self.mount(f"npy:{self.folder}/fixed.npy", name="fixed")
+        for _ in range(20):
+            words = []
+            if random.integers(2):
+                begin = int(random.integers(0, 60))
+                words.append(f"rows={begin}:{begin + int(random.integers(0, 90))}")
+            if random.integers(4):
+                words.append(f"shuffle={random.integers(2**63)}")
+                words += [f"epoch={random.integers(5)}"] * int(random.integers(2))
+                words += [f"block={random.integers(1, 40)}"] * int(random.integers(2))
+            if random.integers(2) or not words:
+                world = int(random.integers(1, 9))
+                words.append(f"part={random.integers(world)}of{world}")
+                words += [f"equal={random.choice(['drop', 'wrap'])}"] * int(random.integers(2))
+            view = "@" + ",".join(random.permutation(words))
+            with self.subTest(view=view, seed=seed):
+                self.assertEqual(self.permutation(view), self.check_ragged(view))
+                shown, permutation = (np.load(self.fixed / view / "train" / f"{name}.npy")
+                                      for name in ("x", "perm"))
+                self.assertEqual(shown.dtype, fixed.dtype)
+                np.testing.assert_array_equal(shown, fixed[permutation])
+
+    def test_words_are_options_too(self):
+        for number, (view, options) in enumerate((
+                ("@shuffle=4,block=7", ["--shuffle", "4", "--block", "7"]),
+                ("@rows=5:45,part=1of2,equal=wrap",
+                 ["--rows", "5:45", "--rank", "1", "--world-size", "2", "--equal", "wrap"]),
+                ("@shuffle=4,epoch=3,part=1of2,pad",
+                 ["--shuffle", "4", "--epoch", "3", "--part", "1of2", "--pad"]))):
+            mnt = self.mount("--header-align", "4096", *options, f"ark:{self.folder}/a.ark",
+                             name=f"mnt{number}")
+            for name in sorted(os.listdir(mnt / "train")):
+                if name.endswith(".npy"):
+                    self.assertEqual((mnt / "train" / name).read_bytes(),
+                                     (self.mnt / view / "train" / name).read_bytes(), name)
+            self.assertFalse((mnt / "train/perm.npy").exists())
+        for options in (["--block", "7"], ["--equal", "drop"], ["--shuffle", "x"],
+                        ["--part", "0of2", "--rank", "0"], ["--rows", "5"]):
+            self.assertEqual(npyfs("info", *options, f"ark:{self.folder}/a.ark").returncode, 2,
+                             options)
 
     def test_are_not_listed_but_read_as_a_data_set_of_their_own(self):
         view = self.mnt / "@shuffle=1"

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables made of records of others: files one after another, a part, a join, all but some.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "formats/arrays/record_map.h"
+#include "formats/format.h"
+
+namespace npyfs {
+
+// The records of `tables`, one table after another; the table itself where there is one. A field
+// has the same name in all of them; one that a table lacks is absent in its records, a text empty.
+// Integer keys and text keys together are none. Throws kUnsupported where a field's items are of
+// known type in one table and bytes in another.
+TablePtr concatenate(std::vector<TablePtr> tables);
+
+// Row i is the record rows[i] of `table`; `table` itself where these are all, in their order.
+TablePtr select_rows(TablePtr table, const RecordMap& rows);
+
+// `table` without the records in `left_out`, in whatever order and however often they stand there.
+TablePtr leave_out(TablePtr table, std::vector<std::uint64_t> left_out);
+
+// The items of all columns, one column after another.
+std::shared_ptr<const Column> concatenate_columns(
+    std::vector<std::shared_ptr<const Column>> columns);
+
+}  // namespace npyfs

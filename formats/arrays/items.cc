@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/arrays/items.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace npyfs {
+
+namespace {
+
+// Items that must be decoded and are small are decoded together: a block of the cache then pays for
+// its bookkeeping. No block is larger than this unless it is one item.
+constexpr std::uint64_t kGroupNbytes = std::uint64_t{64} << 10;
+
+}  // namespace
+
+Items::Items(ItemsOf of)
+    : of_(std::move(of)),
+      row_nbytes_(row_elements(of_.shape) * of_.dtype.itemsize),
+      equal_rows_(of_.shape.empty() ? 1 : of_.shape.front()) {
+  if (of_.storage.empty()) {
+    of_.storage = find_storage();
+  }
+}
+
+// Whether anything is decoded: the first items tell for all formats but mixed Kaldi tables, and
+// there only what `info` prints depends on it.
+std::string Items::find_storage() const {
+  const std::uint64_t looked_at = std::min<std::uint64_t>(size(), 64);
+  for (std::uint64_t record = 0; record < looked_at; ++record) {
+    if (damage(record) == nullptr && nbytes(record) > 0 && of_.column->decoded(record)) {
+      return "decoded";
+    }
+  }
+  return "mapped";
+}
+
+std::uint64_t Items::run(std::uint64_t record, std::uint64_t most) const {
+  if (most <= 1 || damage(record) != nullptr) {
+    return 1;
+  }
+  const std::uint64_t undamaged = of_.damaged != nullptr ? of_.damaged->run(record, size()) : most;
+  if (!of_.column->decoded(record)) {
+    return std::min({of_.column->run(record), undamaged, most});
+  }
+  const std::uint64_t end = std::min(group_of(record).last, record + std::min(undamaged, most));
+  std::uint64_t next = record + 1;
+  while (next < end && of_.column->decoded(next)) {
+    ++next;
+  }
+  return next - record;
+}
+
+void Items::plan(std::uint64_t record, ByteRange range, Plan& plan) const {
+  if (const Damage* why = damage(record)) {
+    plan.add_damaged(why->error, range.nbytes());
+  } else if (of_.column->decoded(record)) {
+    const std::uint64_t chunk = group_of(record).first;
+    plan.add_chunk(*this, chunk, begin(record) - begin(chunk) + range.begin, range.nbytes());
+  } else {
+    of_.column->plan(record, range, plan);
+  }
+}
+
+// Every kGroupNbytes of the items, and every group_records, a group ends; an item that reaches over
+// the one is a group of its own.
+Items::Group Items::group_of(std::uint64_t record) const {
+  if (of_.offsets == nullptr) {
+    const std::uint64_t item_nbytes = std::max<std::uint64_t>(nbytes(record), 1);
+    const std::uint64_t records =
+        std::clamp<std::uint64_t>(kGroupNbytes / item_nbytes, 1, of_.group_records);
+    const std::uint64_t first = record / records * records;
+    return {first, std::min(first + records, size())};
+  }
+  const std::uint64_t at = begin(record);
+  const std::uint64_t group_begin = at - at % kGroupNbytes;
+  const std::uint64_t group_end = group_begin + kGroupNbytes;
+  if (begin(record + 1) > group_end) {
+    return {record, record + 1};
+  }
+  std::uint64_t first = record - record % of_.group_records;
+  std::uint64_t last = std::min(first + of_.group_records, size());
+  while (begin(first) < group_begin) {
+    ++first;
+  }
+  while (begin(last) > group_end) {
+    --last;
+  }
+  return {first, last};
+}
+
+std::uint64_t Items::chunk_nbytes(std::uint64_t chunk) const {
+  const auto [first, last] = group_of(chunk);
+  return begin(last) - begin(first);
+}
+
+void Items::decode(std::uint64_t chunk, std::span<std::byte> out, DecodeContext& context) const {
+  const auto [first, last] = group_of(chunk);
+  for (std::uint64_t record = first; record < last; ++record) {
+    const ByteRange item{begin(record) - begin(first), begin(record + 1) - begin(first)};
+    if (item.empty() || damage(record) != nullptr || !of_.column->decoded(record)) {
+      continue;
+    }
+    try {
+      of_.column->decode(record, out.subspan(item.begin, item.nbytes()), context);
+    } catch (const Error& error) {
+      // Damage stays this record's; what else can go wrong (the source is gone) is everybody's.
+      if (error.kind() != ErrorKind::kCorrupt) {
+        throw;
+      }
+      context.mark_damaged(item, std::current_exception());
+    }
+  }
+}
+
+}  // namespace npyfs
