@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a fuzz target over its corpus and over seeded mutations of it: what a build without
-// libFuzzer can do. The target's file is linked with this one.
+// libFuzzer can do. The target's file is linked with this one; the program is called fuzz_TARGET.
 
 #include <fnmatch.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -24,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The words of the row of the table `corpora` that begins with `first`.
-std::vector<std::string> row_of(const std::string& first) {
+std::vector<std::string> row_of(std::string_view first) {
   std::ifstream table(std::string(NPYFS_TEST_DATA) + "/../fuzz/corpora");
   for (std::string line; std::getline(table, line);) {
     std::istringstream text(line);
@@ -42,7 +44,7 @@ bool is_called(const fs::path& path, const std::string& pattern) {
 
 std::vector<std::string> read_corpus() {
   std::vector<std::string> corpus;
-  const auto row = row_of(NPYFS_FUZZ_TARGET);
+  const auto row = row_of(std::string_view(program_invocation_short_name).substr(5));
   const auto expected = row_of("-");
   for (std::size_t i = 2; i < row.size(); ++i) {
     fs::recursive_directory_iterator at(fs::path(NPYFS_TEST_DATA) / row[i]);
