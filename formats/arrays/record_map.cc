@@ -82,7 +82,7 @@ RecordMap RecordMap::window(std::uint64_t count, std::uint64_t begin, std::uint6
 
 RecordMap RecordMap::permutation(std::shared_ptr<const Permutation> order) {
   const std::uint64_t size = order->size();
-  return {size, Shuffled{std::move(order), 0, std::make_shared<const RecordMap>(all(size))}};
+  return {size, Shuffled{std::move(order), 0, nullptr}};
 }
 
 template <typename PlaceAt>
@@ -139,7 +139,8 @@ RecordMap::Stretch RecordMap::stretch(std::uint64_t row) const {
   const auto& shuffled = std::get<Shuffled>(kind_);
   const std::uint64_t count = shuffled.order->size();
   const std::uint64_t at = shuffled.begin + row;
-  return {(*shuffled.base)[(*shuffled.order)[at < count ? at : at % count]], 1};
+  const std::uint64_t record = (*shuffled.order)[at < count ? at : at % count];
+  return {shuffled.base != nullptr ? (*shuffled.base)[record] : SourceRecord{0, record}, 1};
 }
 
 std::optional<Bounds> RecordMap::as_range() const {
@@ -182,8 +183,9 @@ RecordMap RecordMap::select(const RecordMap& outer) const {
     return outer;
   }
   if (const auto* order = std::get_if<Shuffled>(&outer.kind_)) {
-    return {outer.size_, Shuffled{order->order, order->begin,
-                                  std::make_shared<const RecordMap>(select(*order->base))}};
+    const RecordMap base = order->base != nullptr ? select(*order->base) : *this;
+    return {outer.size_,
+            Shuffled{order->order, order->begin, std::make_shared<const RecordMap>(base)}};
   }
   if (const auto* shuffled = std::get_if<Shuffled>(&kind_)) {
     const std::uint64_t count = shuffled->order->size();

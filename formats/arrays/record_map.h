@@ -86,7 +86,7 @@ class RecordMap {
 
     SourceRecord at(std::uint64_t row) const;
   };
-  // Row i is row order[(begin + i) modulo its size] of `base`.
+  // Row i is row order[(begin + i) modulo its size] of `base`, or that record where `base` is null.
   struct Shuffled {
     std::shared_ptr<const Permutation> order;
     std::uint64_t begin = 0;
