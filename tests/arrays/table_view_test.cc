@@ -463,5 +463,19 @@ TEST(LeaveOut, RunsOverWhatIsLeftTogether) {
   EXPECT_EQ(column.equal_nbytes(), 2U);
 }
 
+// Of files one after another each is a shard; what is selected keeps the shard it came from.
+TEST(ShardStarts, FollowTheMap) {
+  const auto table = [](std::size_t count) {
+    return make_table(bytes_field("x", std::vector<std::string>(count, "a")));
+  };
+  using Starts = std::vector<std::uint64_t>;
+  const TablePtr all = concatenate({table(3), table(0), table(2), table(4)});
+  EXPECT_EQ(table(3)->shard_starts(), Starts{0});
+  EXPECT_EQ(table(0)->shard_starts(), Starts{});
+  EXPECT_EQ(all->shard_starts(), (Starts{0, 3, 5}));
+  EXPECT_EQ(leave_out(all, {0, 3, 4})->shard_starts(), (Starts{0, 2}));
+  EXPECT_EQ(select_rows(all, RecordMap::list({8, 0, 1, 6}))->shard_starts(), (Starts{0, 1, 3}));
+}
+
 }  // namespace
 }  // namespace npyfs

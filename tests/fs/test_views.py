@@ -77,6 +77,32 @@ class Views(MountTest):
         self.assertEqual(changes, (RECORDS - 1) // 7)
         self.assertNotEqual(blocks, sorted(blocks))
 
+    def test_shards_stay_together(self):
+        """Source files as blocks: of arks named by themselves, and of those that a script names."""
+        sizes = (7, 1, 12, 20)
+        scripts = []
+        for shard, size in enumerate(sizes):
+            write_kaldi(self.folder / f"part{shard}",
+                        {f"{shard}-{i:02d}": self.items[i] for i in range(size)})
+            scripts.append((self.folder / f"part{shard}.scp").read_text())
+        (self.folder / "all.scp").write_text("".join(scripts))
+        for name, source in (("arks", f"ark:{self.folder}/part{{0..3}}.ark"),
+                             ("script", f"scp:{self.folder}/all.scp")):
+            mnt = self.mount(source, name=name)
+            plain = np.load(mnt / "train/keys.npy")
+            self.assertEqual([key[0] for key in plain], list("0" * 7 + "1" + "2" * 12 + "3" * 20))
+            orders = set()
+            for seed in range(8):
+                split = mnt / f"@shuffle={seed},block=shard/train"
+                keys = np.load(split / "keys.npy")
+                np.testing.assert_array_equal(keys, plain[np.load(split / "perm.npy")])
+                self.assertEqual(sorted(keys), sorted(plain))
+                shards = [key[0] for key in keys]
+                changes = [a for a, b in zip(shards, shards[1:]) if a != b] + [shards[-1]]
+                self.assertEqual(sorted(changes), list("0123"))
+                orders.add("".join(changes))
+            self.assertGreater(len(orders), 1)
+
     def test_parts_of_one_length(self):
         shuffled = self.check_ragged("@shuffle=7")
         for equal, length in (("drop", 7), ("wrap", 8)):
