@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -76,7 +75,7 @@ std::string formats_with_extensions() {
 
 SourcePtr open_file(const std::string& path, const Confinement& confinement) {
   try {
-    return confinement.open(path, path);
+    return FileSource::open(path, path, FileSource::Descriptor::kKept, confinement);
   } catch (const Error& error) {
     if (error.to_errno() != EMFILE) {
       throw;
@@ -145,7 +144,7 @@ class Finder {
         return;
       }
       case PathKind::kDirectory:
-        confinement.require_within(std::filesystem::canonical(path), path);
+        confinement.require_path_within(path);
         confinement_ = context_.confined_to(path);
         add_directory(path, split_of_folder, split_of_folder.empty());
         return;
@@ -244,7 +243,7 @@ class Finder {
       if (kind == PathKind::kFile) {
         location.source = open_file(location.path, confinement_);
       } else if (kind == PathKind::kDirectory) {
-        confinement_.require_within(std::filesystem::canonical(location.path), location.path);
+        confinement_.require_path_within(location.path);
       }
       return kind;
     } catch (const Error& error) {

@@ -51,7 +51,8 @@ Confinement OpenContext::confined_to(const std::string& folder) const {
 
 SourcePtr OpenContext::open_beside(const std::string& path) const {
   try {
-    return confined_to(std::filesystem::absolute(path).parent_path().string()).open(path, path);
+    return FileSource::open(path, path, FileSource::Descriptor::kKept,
+                            confined_to(std::filesystem::absolute(path).parent_path().string()));
   } catch (const Error& error) {
     std::error_code unknown;
     if (error.kind() != ErrorKind::kNotFound || std::filesystem::is_symlink(path, unknown)) {

@@ -240,7 +240,7 @@ struct OpenContext {
   // where `confine` says so.
   Confinement confined_to(const std::string& folder) const;
   // What belongs to a data file and lies at `path` beside it; null where there is none. Throws as
-  // Confinement::open.
+  // FileSource::open.
   SourcePtr open_beside(const std::string& path) const;
 };
 

@@ -125,7 +125,7 @@ std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources) {
 bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
 int FileSource::open_regular(const std::string& path, const std::string& name,
-                             FileIdentity& identity) {
+                             const Confinement& confinement, FileIdentity& identity) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     throw system_error(name, "open", errno);
@@ -142,34 +142,36 @@ int FileSource::open_regular(const std::string& path, const std::string& name,
     ::close(fd);
     throw file_error(ErrorKind::kUnsupported, name, "not a regular file");
   }
+  try {
+    confinement.require_within(fd, name);
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
   identity = FileIdentity(status);
   return fd;
 }
 
 std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name,
-                                             Descriptor descriptor, const Check& check) {
+                                             Descriptor descriptor,
+                                             const Confinement& confinement) {
   // First, since it may fail.
   std::string absolute = std::filesystem::absolute(path).string();
   FileIdentity identity;
-  int fd = open_regular(path, name, identity);
-  if (check) {
-    try {
-      check(std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd)).string());
-    } catch (...) {
-      ::close(fd);
-      throw;
-    }
-  }
+  int fd = open_regular(absolute, name, confinement, identity);
   if (descriptor == Descriptor::kOnDemand) {
     ::close(fd);
     fd = -1;
   }
-  return std::shared_ptr<FileSource>(new FileSource(name, std::move(absolute), fd, identity));
+  return std::shared_ptr<FileSource>(
+      new FileSource(name, std::move(absolute), confinement, fd, identity));
 }
 
-FileSource::FileSource(std::string name, std::string path, int fd, const FileIdentity& identity)
+FileSource::FileSource(std::string name, std::string path, Confinement confinement, int fd,
+                       const FileIdentity& identity)
     : ByteSource(std::move(name), identity.nbytes, identity.mtime_ns),
       path_(std::move(path)),
+      confinement_(std::move(confinement)),
       fd_(fd),
       identity_(identity) {}
 
@@ -220,7 +222,7 @@ int FileSource::open_same() const {
   FileIdentity now;
   int fd = -1;
   try {
-    fd = open_regular(path_, name(), now);
+    fd = open_regular(path_, name(), confinement_, now);
   } catch (const Error&) {
     check_unchanged();  // what is gone, or no file any more, has changed
     throw;

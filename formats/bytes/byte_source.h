@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -123,15 +122,14 @@ std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources);
 class FileSource : public ByteSource {
  public:
   // Opens `path`; `name` is what messages call it. Throws kNotFound, kIo, or kUnsupported for what
-  // is not a regular file (a FIFO is never opened: that could wait for ever).
+  // is not a regular file (a FIFO is never opened: that could wait for ever) or lies outside of
+  // `confinement`.
   // With kOnDemand no descriptor is kept: each read opens the file anew and looks whether it is
   // still the same one.
   enum class Descriptor { kKept, kOnDemand };
-  // `check`, if any, gets the file's real path once it is open, and throws where it may not be.
-  using Check = std::function<void(const std::string& real_path)>;
   static std::shared_ptr<FileSource> open(const std::string& path, const std::string& name,
                                           Descriptor descriptor = Descriptor::kKept,
-                                          const Check& check = nullptr);
+                                          const Confinement& confinement = {});
   ~FileSource() override;
 
   void check_unchanged() const override;
@@ -139,14 +137,17 @@ class FileSource : public ByteSource {
   int open_again() const override;
 
  private:
-  FileSource(std::string name, std::string path, int fd, const FileIdentity& identity);
+  FileSource(std::string name, std::string path, Confinement confinement, int fd,
+             const FileIdentity& identity);
   void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
   void do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const override;
 
   std::string path_;  // absolute: the daemon changes its working directory
-  int fd_;            // -1: on demand
+  Confinement confinement_;
+  int fd_;  // -1: on demand
   FileIdentity identity_;
-  static int open_regular(const std::string& path, const std::string& name, FileIdentity& identity);
+  static int open_regular(const std::string& path, const std::string& name,
+                          const Confinement& confinement, FileIdentity& identity);
   // The same file's descriptor, for one read. Throws kChanged where it is another, or gone.
   int open_same() const;
   void read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const;

@@ -5,30 +5,30 @@
 
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "formats/bytes/byte_source.h"
-
 namespace npyfs {
 
-// Which folders files must lie below, whatever links lead to them. Immutable.
+// Which folders files must lie below, whatever links lead to them. Immutable; copies are cheap.
 class Confinement {
  public:
   // Nothing is forbidden.
   Confinement() = default;
-  // Below any of `folders`; of one that is not there nothing is allowed.
+  // Below any of `folders`; a folder that is not there allows nothing.
   explicit Confinement(const std::vector<std::string>& folders);
 
-  // Opens a file if it may be. Throws as FileSource::open, and kUnsupported.
-  SourcePtr open(const std::string& path, const std::string& name,
-                 FileSource::Descriptor descriptor = FileSource::Descriptor::kKept) const;
-  // Throws kUnsupported, naming `name`, unless `real_path` may be opened or listed.
-  void require_within(const std::string& real_path, const std::string& name) const;
+  // Throws kUnsupported, naming `name`, unless the file or folder that `fd` has open lies within.
+  // To be asked of the descriptor that is read from: what a path leads to may change between two
+  // looks. A file whose place cannot be found out is refused.
+  void require_within(int fd, const std::string& name) const;
+  // The same for what `path` leads to now. Throws kNotFound, kIo too.
+  void require_path_within(const std::string& path) const;
 
  private:
-  bool confined_ = false;
-  std::vector<std::string> allowed_;  // real paths of folders
+  // Real paths of folders; null: nothing is forbidden.
+  std::shared_ptr<const std::vector<std::string>> allowed_;
 };
 
 }  // namespace npyfs

@@ -3,7 +3,6 @@
 #include "formats/bytes/folder.h"
 
 #include <dirent.h>
-#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -31,10 +30,6 @@ Folder::Entry::Kind kind_of(const std::string& path) {
                                   : Folder::Entry::Kind::kOther;
 }
 
-std::string real_path_of(int fd) {
-  return fs::read_symlink(fmt::format("/proc/self/fd/{}", fd)).string();
-}
-
 std::size_t descriptor_budget() {
   rlimit limit{};
   constexpr std::size_t kMost = 100'000;
@@ -54,6 +49,7 @@ Folder::Folder(std::string path, Confinement confinement,
   while (path_.size() > 1 && path_.ends_with('/')) {
     path_.pop_back();
   }
+  absolute_ = fs::absolute(path_).string();
 }
 
 Folder::Folder(std::string path, bool confine)
@@ -64,14 +60,18 @@ std::string Folder::path_of(const std::string& below) const {
   return below.empty() ? path_ : path_ + "/" + below;
 }
 
+std::string Folder::absolute_path_of(const std::string& below) const {
+  return below.empty() ? absolute_ : absolute_ + "/" + below;
+}
+
 std::vector<Folder::Entry> Folder::list(const std::string& below) const {
-  const std::string path = path_of(below);
+  const std::string name = path_of(below);
+  const std::string path = absolute_path_of(below);
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
   if (!directory) {
-    throw system_error(path, "list", errno);
+    throw system_error(name, "list", errno);
   }
-  // As in Confinement::open: once it is open.
-  confinement_.require_within(real_path_of(::dirfd(directory.get())), path);
+  confinement_.require_within(::dirfd(directory.get()), name);
   std::vector<Entry> entries;
   errno = 0;
   while (const dirent* entry = ::readdir(directory.get())) {
@@ -81,7 +81,7 @@ std::vector<Folder::Entry> Folder::list(const std::string& below) const {
     errno = 0;
   }
   if (errno != 0) {
-    throw system_error(path, "list", errno);
+    throw system_error(name, "list", errno);
   }
   for (Entry& entry : entries) {
     entry.kind = kind_of(path + "/" + entry.name);
@@ -93,7 +93,7 @@ std::vector<Folder::Entry> Folder::list(const std::string& below) const {
 
 bool Folder::goes_round(const std::string& below) const {
   struct stat own;
-  if (::stat(path_of(below).c_str(), &own) != 0) {
+  if (::stat(absolute_path_of(below).c_str(), &own) != 0) {
     return false;
   }
   std::string above = below;
@@ -101,7 +101,7 @@ bool Folder::goes_round(const std::string& below) const {
     const std::size_t slash = above.find_last_of('/');
     above.resize(slash == std::string::npos ? 0 : slash);
     struct stat about;
-    if (::stat(path_of(above).c_str(), &about) == 0 && about.st_dev == own.st_dev &&
+    if (::stat(absolute_path_of(above).c_str(), &about) == 0 && about.st_dev == own.st_dev &&
         about.st_ino == own.st_ino) {
       return true;
     }
@@ -110,23 +110,25 @@ bool Folder::goes_round(const std::string& below) const {
 }
 
 SourcePtr Folder::open(const std::string& below) const {
-  const std::string path = path_of(below);
-  return open_one_of_many(confinement_, path, path, *kept_descriptors_);
+  return open_one_of_many(confinement_, absolute_path_of(below), path_of(below),
+                          *kept_descriptors_);
 }
 
-void Folder::require_allowed(const std::string& below) const {
-  std::error_code error;
-  const std::string real = fs::canonical(path_of(below), error).string();
-  if (!error) {
-    confinement_.require_within(real, path_of(below));
-  }
+SourcePtr Folder::open_on_demand(const std::string& below) const {
+  return FileSource::open(absolute_path_of(below), path_of(below),
+                          FileSource::Descriptor::kOnDemand, confinement_);
+}
+
+std::optional<RegularFile> Folder::open_regular(const std::string& below) const {
+  return RegularFile::open(absolute_path_of(below), path_of(below), confinement_);
 }
 
 SourcePtr open_one_of_many(const Confinement& confinement, const std::string& path,
                            const std::string& name, std::size_t& kept_descriptors) {
   const bool keep = kept_descriptors < descriptor_budget();
-  SourcePtr source = confinement.open(
-      path, name, keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand);
+  SourcePtr source = FileSource::open(
+      path, name, keep ? FileSource::Descriptor::kKept : FileSource::Descriptor::kOnDemand,
+      confinement);
   kept_descriptors += keep ? 1 : 0;
   return source;
 }

@@ -6,11 +6,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/confinement.h"
+#include "formats/bytes/regular_file.h"
 
 namespace npyfs {
 
@@ -39,22 +41,26 @@ class Folder {
   // Whether `below` is a directory that one of those it lies in is, too: a link that goes round.
   bool goes_round(const std::string& below) const;
 
-  // Throws kUnsupported where `below` is a link, or lies behind one, that leads to where it must
-  // not. For who opens by other means than open(): what is not there yet is not found out.
-  void require_allowed(const std::string& below) const;
-
-  // Opens the regular file `below`, by open_one_of_many. Throws as Confinement::open.
+  // Opens the regular file `below`, by open_one_of_many. Throws as FileSource::open.
   SourcePtr open(const std::string& below) const;
+  // The same, keeping no descriptor.
+  SourcePtr open_on_demand(const std::string& below) const;
+  // As RegularFile::open.
+  std::optional<RegularFile> open_regular(const std::string& below) const;
+
+  // Where `below` lies, whatever the working directory becomes.
+  std::string absolute_path_of(const std::string& below) const;
 
  private:
   std::string path_;
+  std::string absolute_;
   Confinement confinement_;
   std::shared_ptr<std::size_t> kept_descriptors_;
 };
 
 // Opens one file of a data set that may have very many: half of the descriptors that the process
 // may have are kept, and counted in `kept_descriptors`; further files are opened for each read.
-// Throws as Confinement::open.
+// Throws as FileSource::open.
 SourcePtr open_one_of_many(const Confinement& confinement, const std::string& path,
                            const std::string& name, std::size_t& kept_descriptors);
 

@@ -38,7 +38,8 @@ std::optional<FileIdentity> FileIdentity::of(const std::string& path) {
   return errno == ENOENT || errno == ENOTDIR ? std::optional(FileIdentity()) : std::nullopt;
 }
 
-std::optional<RegularFile> RegularFile::open(const std::string& path, const std::string& name) {
+std::optional<RegularFile> RegularFile::open(const std::string& path, const std::string& name,
+                                             const Confinement& confinement) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) {
@@ -58,6 +59,7 @@ std::optional<RegularFile> RegularFile::open(const std::string& path, const std:
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
     throw not_regular(name, status);
   }
+  confinement.require_within(fd, name);
   file.nbytes_ = static_cast<std::uint64_t>(status.st_size);
   return file;
 }

@@ -13,6 +13,8 @@
 #include <span>
 #include <string>
 
+#include "formats/bytes/confinement.h"
+
 namespace npyfs {
 
 // Nanoseconds since the epoch.
@@ -39,8 +41,10 @@ struct FileIdentity {
 class RegularFile {
  public:
   // Nothing where there is no such file. `name` is what messages call it. Throws kIo, and
-  // kUnsupported for what is not a regular file (a FIFO is never opened: that could wait for ever).
-  static std::optional<RegularFile> open(const std::string& path, const std::string& name);
+  // kUnsupported for what is not a regular file (a FIFO is never opened: that could wait for ever)
+  // or lies outside of `confinement`.
+  static std::optional<RegularFile> open(const std::string& path, const std::string& name,
+                                         const Confinement& confinement);
   RegularFile(RegularFile&& other) noexcept;
   RegularFile& operator=(RegularFile&&) = delete;
   ~RegularFile();

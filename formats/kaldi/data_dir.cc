@@ -86,14 +86,15 @@ class DirFiles {
   DirFiles(const std::string& path, const OpenContext& context)
       : path_(path), context_(context), confinement_(context.confined_to(path)) {}
 
-  // Null where there is none. Throws as Confinement::open.
+  // Null where there is none. Throws as FileSource::open.
   SourcePtr open(const char* name) const {
     const std::string path = path_ + "/" + name;
     struct stat about;
     if (!is_file(path) && ::lstat(path.c_str(), &about) == 0) {
       context_.warn(fmt::format("{}: left out, as it leads to no regular file", printable(path)));
     }
-    return is_file(path) ? confinement_.open(path, path) : nullptr;
+    return is_file(path) ? FileSource::open(path, path, FileSource::Descriptor::kKept, confinement_)
+                         : nullptr;
   }
 
  private:

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <memory>
@@ -139,23 +138,17 @@ class FileValue : public StoredValue {
 class DirectoryStore : public KeyStore {
  public:
   DirectoryStore(const std::string& path, bool confine)
-      : folder_(path, confine),
-        root_(absolute_root(folder_.path())),
-        confined_(confine),
-        opened_at_ns_(take_time()) {}
+      : folder_(path, confine), opened_at_ns_(take_time()) {}
 
   std::string name_of(const std::string& key) const override { return folder_.path_of(key); }
 
   std::unique_ptr<StoredValue> open(const std::string& key,
                                     const FileIdentity* noted) const override {
-    if (confined_) {
-      folder_.require_allowed(key);
-    }
-    const std::string path = root_ + "/" + key;
+    const std::string path = folder_.absolute_path_of(key);
     std::string name = name_of(key);
     FilePtr file = noted != nullptr ? open_files_.find(path) : nullptr;
     if (file == nullptr) {
-      file = open_file(key, path, name, noted);
+      file = open_file(key, noted);
     }
     if (file == nullptr) {
       return nullptr;
@@ -165,13 +158,12 @@ class DirectoryStore : public KeyStore {
   }
 
   std::optional<FileIdentity> identify(const std::string& key) const override {
-    return FileIdentity::of(root_ + "/" + key);
+    return FileIdentity::of(folder_.absolute_path_of(key));
   }
 
   SourcePtr open_source(const std::string& key) const override {
     try {
-      folder_.require_allowed(key);
-      return FileSource::open(root_ + "/" + key, name_of(key), FileSource::Descriptor::kOnDemand);
+      return folder_.open_on_demand(key);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kNotFound) {
         return nullptr;
@@ -194,14 +186,15 @@ class DirectoryStore : public KeyStore {
 
   bool is_folder(const std::string& prefix) const override {
     struct stat status {};
-    return ::stat((root_ + "/" + prefix).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    return ::stat(folder_.absolute_path_of(prefix).c_str(), &status) == 0 &&
+           S_ISDIR(status.st_mode);
   }
 
  private:
   // Where it is the folder that forbids it, nobody knows whether there is such a key.
   void require_searchable(const std::string& key) const {
     struct stat status {};
-    if (::stat((root_ + "/" + key).c_str(), &status) != 0 && errno == EACCES) {
+    if (::stat(folder_.absolute_path_of(key).c_str(), &status) != 0 && errno == EACCES) {
       const std::size_t slash = key.find_last_of('/');
       throw system_error(name_of(slash == std::string::npos ? "" : key.substr(0, slash)),
                          "look into the folder", EACCES);
@@ -209,24 +202,23 @@ class DirectoryStore : public KeyStore {
   }
 
   // Null where there is none, nor was any. Throws kChanged.
-  FilePtr open_file(const std::string& key, const std::string& path, const std::string& name,
-                    const FileIdentity* noted) const {
-    auto opened = RegularFile::open(path, name);
+  FilePtr open_file(const std::string& key, const FileIdentity* noted) const {
+    auto opened = folder_.open_regular(key);
     if (!opened) {
       if (noted != nullptr ? noted->exists() : may_have_gone(key)) {
-        throw changed_error(name);
+        throw changed_error(name_of(key));
       }
       return nullptr;
     }
     const auto file = std::make_shared<const RegularFile>(*std::move(opened));
     if (noted == nullptr) {
-      require_older(*file, opened_at_ns_, name);
+      require_older(*file, opened_at_ns_, name_of(key));
       return file;
     }
     if (file->identity() != *noted) {
-      throw changed_error(name);
+      throw changed_error(name_of(key));
     }
-    open_files_.add(path, file);
+    open_files_.add(folder_.absolute_path_of(key), file);
     return file;
   }
 
@@ -235,7 +227,7 @@ class DirectoryStore : public KeyStore {
   bool may_have_gone(const std::string& key) const {
     for (std::size_t slash = key.find_last_of('/');; slash = key.find_last_of('/', slash - 1)) {
       const std::string folder =
-          slash == std::string::npos ? root_ : root_ + "/" + key.substr(0, slash);
+          folder_.absolute_path_of(slash == std::string::npos ? "" : key.substr(0, slash));
       struct stat status {};
       if (::stat(folder.c_str(), &status) == 0) {
         return to_ns(status.st_mtim) > opened_at_ns_;
@@ -246,20 +238,7 @@ class DirectoryStore : public KeyStore {
     }
   }
 
-  // The daemon changes its working directory.
-  static std::string absolute_root(const std::string& path) {
-    char* const resolved = ::realpath(path.c_str(), nullptr);
-    if (resolved == nullptr) {
-      throw system_error(path, "open", errno);
-    }
-    std::string root(resolved);
-    std::free(resolved);
-    return root;
-  }
-
   Folder folder_;
-  std::string root_;
-  bool confined_;
   std::int64_t opened_at_ns_;
   OpenFiles open_files_;
 };

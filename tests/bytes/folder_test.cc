@@ -49,11 +49,34 @@ TEST_F(FolderTest, LinksLeadNowhereElse) {
     const auto refused = refusal_of([&] { folder.open(below); });
     EXPECT_EQ(refused.kind, ErrorKind::kUnsupported) << below;
     EXPECT_NE(refused.text.find(set_ + "/" + below), std::string::npos) << refused.text;
-    EXPECT_EQ(refusal_of([&] { folder.require_allowed(below); }).kind, ErrorKind::kUnsupported);
+    EXPECT_EQ(refusal_of([&] { folder.open_on_demand(below); }).kind, ErrorKind::kUnsupported);
+    EXPECT_EQ(refusal_of([&] { folder.open_regular(below); }).kind, ErrorKind::kUnsupported);
   }
   EXPECT_EQ(refusal_of([&] { folder.list("out"); }).kind, ErrorKind::kUnsupported);
   EXPECT_EQ(refusal_of([&] { folder.open("none"); }).kind, ErrorKind::kNotFound);
-  EXPECT_NO_THROW(folder.require_allowed("none"));
+  EXPECT_FALSE(folder.open_regular("none"));
+}
+
+// As the daemon does, which goes to "/".
+TEST_F(FolderTest, LinksLeadNowhereElseFromAnotherWorkingDirectory) {
+  const fs::path before = fs::current_path();
+  fs::current_path(scratch_ / "");
+  const Folder folder("set", Confinement({"set"}), kept_);
+  fs::current_path("/");
+  EXPECT_EQ(refusal_of([&] { folder.open("linked"); }).kind, ErrorKind::kUnsupported);
+  EXPECT_EQ(refusal_of([&] { folder.open_regular("out/secret"); }).kind, ErrorKind::kUnsupported);
+  EXPECT_EQ(refusal_of([&] { folder.list("out"); }).kind, ErrorKind::kUnsupported);
+  EXPECT_EQ(folder.open_on_demand("own")->nbytes(), 3U);
+  fs::current_path(before);
+}
+
+// Opened anew for each read: the path may lead elsewhere by then.
+TEST_F(FolderTest, ALaterLinkLeadsNowhereElse) {
+  const Folder folder = confined({set_});
+  const SourcePtr source = folder.open_on_demand("own");
+  fs::rename(set_ + "/own", scratch_ / "outside/own");
+  fs::create_symlink(scratch_ / "outside/own", set_ + "/own");
+  EXPECT_EQ(refusal_of([&] { read_whole(*source, 10); }).kind, ErrorKind::kUnsupported);
 }
 
 TEST_F(FolderTest, LinksMayLeadToAnotherFolderThatIsAllowed) {
