@@ -67,7 +67,8 @@ struct BlockCache::Impl {
   struct Entry {
     std::shared_ptr<Flight> flight;
     std::uint64_t nbytes = 0;
-    std::list<Key>::iterator at;  // in `spent` or in `recent`
+    std::list<Key>::iterator at;         // in `spent` or in `recent`
+    std::list<Key>::iterator of_source;  // in `by_source`
     std::uint64_t taken_nbytes = 0;
     bool is_spent = false;
   };
@@ -78,10 +79,22 @@ struct BlockCache::Impl {
   void announce(Entries::iterator at) REQUIRES(mutex) {
     try {
       at->second.flight = std::make_shared<Flight>();
+      std::list<Key>& keys = by_source[at->first.serial];
+      keys.push_front(at->first);
+      at->second.of_source = keys.begin();
     } catch (...) {
       entries.erase(at);
       throw;
     }
+  }
+
+  void erase(Entries::iterator at) REQUIRES(mutex) {
+    const auto source = by_source.find(at->first.serial);
+    source->second.erase(at->second.of_source);
+    if (source->second.empty()) {
+      by_source.erase(source);
+    }
+    entries.erase(at);
   }
 
   // What the cache holds makes room: the kernel bounds a process's mappings in number, too.
@@ -102,12 +115,34 @@ struct BlockCache::Impl {
   }
 
   void drop_oldest() REQUIRES(mutex) {
-    std::list<Key>& list = spent.empty() ? recent : spent;
-    const auto oldest = entries.find(list.back());
-    held_nbytes -= oldest->second.nbytes;
-    spent_nbytes -= oldest->second.is_spent ? oldest->second.nbytes : 0;
-    entries.erase(oldest);
-    list.pop_back();
+    drop_block(entries.find((spent.empty() ? recent : spent).back()));
+  }
+
+  void drop_block(Entries::iterator at) REQUIRES(mutex) {
+    const Entry& entry = at->second;
+    held_nbytes -= entry.nbytes;
+    spent_nbytes -= entry.is_spent ? entry.nbytes : 0;
+    (entry.is_spent ? spent : recent).erase(entry.at);
+    erase(at);
+  }
+
+  void drop(std::uint64_t serial) {
+    const MutexLock lock(mutex);
+    const auto source = by_source.find(serial);
+    if (source == by_source.end()) {
+      return;
+    }
+    // The list goes with its last key.
+    auto key = source->second.begin();
+    for (std::size_t left = source->second.size(); left > 0; --left) {
+      const auto at = entries.find(*key++);
+      if (at->second.flight->block != nullptr) {
+        drop_block(at);
+      } else if (at->second.flight->done) {
+        --failures;
+        erase(at);
+      }  // else it is being decoded ahead of a reader who has gone, and ages as any other
+    }
   }
 
   void spend(Entry& entry) REQUIRES(mutex) {
@@ -168,7 +203,7 @@ struct BlockCache::Impl {
     if (for_good && failures < kMostFailures) {
       ++failures;
     } else {
-      entries.erase(at);
+      erase(at);
     }
     decoded.notify_all();
   }
@@ -183,6 +218,8 @@ struct BlockCache::Impl {
   Mutex mutex;  // never held while decoding
   Condition decoded;
   Entries entries GUARDED_BY(mutex);
+  // Of all entries.
+  std::unordered_map<std::uint64_t, std::list<Key>> by_source GUARDED_BY(mutex);
   // Of the entries with a block, newest first.
   std::list<Key> recent GUARDED_BY(mutex);
   std::list<Key> spent GUARDED_BY(mutex);
@@ -267,6 +304,8 @@ void BlockCache::note_taken(const std::vector<ChunkUse>& uses) {
     }
   }
 }
+
+void BlockCache::drop(std::uint64_t serial) { impl_->drop(serial); }
 
 std::uint64_t BlockCache::capacity_nbytes() const { return impl_->capacity_nbytes; }
 

@@ -37,6 +37,9 @@ class BlockCache : public ChunkCache {
   // them. Who asks for it at random before it is gone keeps it as any other.
   void note_taken(const std::vector<ChunkUse>& uses);
 
+  // Lets go of what is decoded and known of a source of chunks that is no more.
+  void drop(std::uint64_t serial);
+
   std::uint64_t capacity_nbytes() const;
 
  private:

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <utility>
 
 #include "fs/fuse_ops.h"
 #include "fs/quiet_thread.h"
@@ -56,8 +57,8 @@ bool EndSignals::is_pending() const {
   return false;
 }
 
-void EndSignals::watch() {
-  thread_ = start_quiet_thread([this] { run(); });
+void EndSignals::watch(std::function<void()> before_end) {
+  thread_ = start_quiet_thread([this, before_end = std::move(before_end)] { run(before_end); });
 }
 
 void EndSignals::finish() {
@@ -68,7 +69,7 @@ void EndSignals::finish() {
   }
 }
 
-void EndSignals::run() {
+void EndSignals::run(const std::function<void()>& before_end) {
   sigset_t awaited = ending_;
   sigaddset(&awaited, kStop);
   int number = 0;
@@ -76,6 +77,7 @@ void EndSignals::run() {
   if (number == kStop) {
     return;
   }
+  before_end();
   fuse_session_exit(session_);
   while (!finished_) {
     pthread_kill(loop_, kWake);

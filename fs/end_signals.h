@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <thread>
 
 struct fuse_session;
@@ -31,13 +32,13 @@ class EndSignals {
 
   // Whether one is held back.
   bool is_pending() const;
-  // Takes them from here on.
-  void watch();
+  // Takes them from here on. The first one calls `before_end`, while the loop still answers.
+  void watch(std::function<void()> before_end);
   // The loop has ended. Also if it was never watched.
   void finish();
 
  private:
-  void run();
+  void run(const std::function<void()>& before_end);
 
   fuse_session* session_;
   pthread_t loop_;

@@ -22,7 +22,8 @@ namespace npyfs {
 using Ino = std::uint64_t;
 using Xattrs = std::vector<std::pair<std::string, std::string>>;  // names and values
 
-// Immutable once made; any thread.
+// Immutable once made; any thread. Shared, so that what is done ahead of a reader may outlive the
+// view that the file is of; but files of records, which are made when they are asked for.
 class File : public std::enable_shared_from_this<File> {
  public:
   virtual ~File() = default;
@@ -46,6 +47,10 @@ class File : public std::enable_shared_from_this<File> {
   virtual std::optional<std::string> text_now() const { return std::nullopt; }
 
   virtual Xattrs xattrs() const { return {}; }
+
+  // The serial of the source of chunks that goes with the file, where it has one for itself: what a
+  // cache has of it is then of no use.
+  virtual std::optional<std::uint64_t> own_chunks() const { return std::nullopt; }
 
  protected:
   File() = default;

@@ -134,6 +134,54 @@ const File& file_of(const Entry& entry) {
   return *entry.file();
 }
 
+// Nothing may be thrown from here: the caller is C.
+void forget(MountedFs& fs, Ino ino, std::uint64_t count) noexcept {
+  try {
+    for (const std::uint64_t serial : fs.tree.forget(ino, count)) {
+      fs.cache.drop(serial);
+    }
+  } catch (const std::bad_alloc&) {
+    // What the cache has of a view that has gone ages as all that is not asked for.
+  }
+}
+
+// Numbers of one tree that the kernel is about to be told; it forgets them unless it was.
+class Announced {
+ public:
+  Announced(MountedFs& fs, Ino ino) : fs_(fs), ino_(ino) {}
+  ~Announced() {
+    if (count_ > 0) {
+      forget(fs_, ino_, count_);
+    }
+  }
+  Announced(const Announced&) = delete;
+  Announced& operator=(const Announced&) = delete;
+
+  // Is counted as known already.
+  void add() { ++count_; }
+  // What libfuse returned for the reply.
+  void note_sent(int result) { count_ = result == 0 ? 0 : count_; }
+
+ private:
+  MountedFs& fs_;
+  Ino ino_;
+  std::uint64_t count_ = 0;
+};
+
+void release(MountedFs& fs, fuse_ino_t ino, const fuse_file_info& file) {
+  if (file.fh != 0) {
+    fs.texts.remove(file.fh);
+  }
+  fs.tree.note_close(ino);
+}
+
+void reply_open(fuse_req_t req, MountedFs& fs, fuse_ino_t ino, const fuse_file_info& file) {
+  fs.tree.note_open(ino);
+  if (fuse_reply_open(req, &file) != 0) {
+    release(fs, ino, file);  // whoever asked has gone: it will not be released
+  }
+}
+
 void on_init(void* /*userdata*/, fuse_conn_info* conn) {
   // Requests as large and as many as the kernel likes: a cold sequential reader is bound by their
   // number.
@@ -156,8 +204,10 @@ void on_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
       fuse_reply_entry(req, &none);
       return;
     }
+    Announced announced(fs, *ino);
+    announced.add();
     const fuse_entry_param found = describe(fs, find_entry(fs, *ino));
-    fuse_reply_entry(req, &found);
+    announced.note_sent(fuse_reply_entry(req, &found));
   });
 }
 
@@ -182,23 +232,19 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
       // Made now, read once: neither size nor bytes may be kept by the kernel.
       file->direct_io = 1;
       file->fh = fs.texts.add(std::move(*text));
-      if (fuse_reply_open(req, file) != 0) {
-        fs.texts.remove(file->fh);  // whoever asked has gone: it will not be released
-      }
+      reply_open(req, fs, ino, *file);
       return;
     }
     // What the kernel has cached of it is answered without asking us.
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     opened.check_unchanged(std::chrono::duration_cast<std::chrono::seconds>(now).count());
     file->keep_cache = 1;
-    fuse_reply_open(req, file);
+    reply_open(req, fs, ino, *file);
   });
 }
 
-void on_release(fuse_req_t req, fuse_ino_t /*ino*/, fuse_file_info* file) {
-  if (file->fh != 0) {
-    fs_of(req).texts.remove(file->fh);
-  }
+void on_release(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
+  release(fs_of(req), ino, *file);
   fuse_reply_err(req, 0);
 }
 
@@ -219,11 +265,13 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
     fs.fetcher.read(
         {begin, begin + nbytes},
         [&](ByteRange range, Plan& plan) { opened.plan_read(range, plan); }, gathered);
+    // Once this is answered, the kernel may let go of the view that the file is of.
+    const auto kept = gathered.chunk_uses().empty() ? nullptr : opened.weak_from_this().lock();
     const auto& parts = gathered.parts();
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
     try {
-      if (!gathered.chunk_uses().empty()) {
-        fs.read_ahead->note_read(opened, {begin, begin + nbytes}, gathered.chunk_uses(),
+      if (kept != nullptr) {
+        fs.read_ahead->note_read(kept, {begin, begin + nbytes}, gathered.chunk_uses(),
                                  (file->flags & O_DIRECT) == 0);
       }
       gathered.clear();
@@ -233,20 +281,40 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
   });
 }
 
-void on_opendir(fuse_req_t req, fuse_ino_t /*ino*/, fuse_file_info* file) {
+void on_opendir(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
   file->keep_cache = 1;
   file->cache_readdir = 1;
-  fuse_reply_open(req, file);
+  reply_open(req, fs_of(req), ino, *file);
 }
 
 // Lists a directory into one reply, from a cookie on: 1 is ".", 2 is "..", then the entries.
 class Listing {
  public:
-  Listing(fuse_req_t req, const MountedFs& fs, std::size_t nbytes, bool with_attributes)
-      : req_(req), fs_(fs), buffer_(nbytes), plus_(with_attributes) {}
+  Listing(fuse_req_t req, MountedFs& fs, Ino directory, std::size_t nbytes, bool with_attributes)
+      : req_(req), fs_(fs), announced_(fs, directory), buffer_(nbytes), plus_(with_attributes) {}
 
-  // False when the reply is full.
-  bool add(const std::string& name, const Entry& entry, off_t next) {
+  // An entry of the directory. False when the reply is full.
+  bool add(const std::string& name, Ino ino, off_t next) {
+    if (!append(name, find_entry(fs_, ino), next)) {
+      return false;
+    }
+    if (plus_) {
+      fs_.tree.remember(ino);
+      announced_.add();
+    }
+    return true;
+  }
+
+  // "." and "..", which the kernel does not count.
+  bool add_dots(const Entry& entry, off_t first) {
+    return (first > 0 || append(".", entry, 1)) &&
+           (first > 1 || append("..", find_entry(fs_, entry.parent()), 2));
+  }
+
+  void reply() { announced_.note_sent(fuse_reply_buf(req_, buffer_.data(), used_)); }
+
+ private:
+  bool append(const std::string& name, const Entry& entry, off_t next) {
     char* at = buffer_.data() + used_;
     const std::size_t left = buffer_.size() - used_;
     std::size_t needed = 0;
@@ -266,11 +334,9 @@ class Listing {
     return true;
   }
 
-  void reply() { fuse_reply_buf(req_, buffer_.data(), used_); }
-
- private:
   fuse_req_t req_;
-  const MountedFs& fs_;
+  MountedFs& fs_;
+  Announced announced_;
   std::vector<char> buffer_;
   std::size_t used_ = 0;
   bool plus_;
@@ -284,14 +350,11 @@ void list(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset, bool
       fuse_reply_err(req, ENOTDIR);
       return;
     }
-    Listing listing(req, fs, nbytes, plus);
-    const bool dots = (offset > 0 || listing.add(".", entry, 1)) &&
-                      (offset > 1 || listing.add("..", find_entry(fs, entry.parent()), 2));
-    if (dots) {
+    Listing listing(req, fs, ino, nbytes, plus);
+    if (listing.add_dots(entry, offset)) {
       entry.directory()->list(offset > 2 ? static_cast<std::uint64_t>(offset) - 2 : 0,
                               [&](std::uint64_t place, const std::string& name, Ino number) {
-                                return listing.add(name, find_entry(fs, number),
-                                                   static_cast<off_t>(place) + 3);
+                                return listing.add(name, number, static_cast<off_t>(place) + 3);
                               });
     }
     listing.reply();
@@ -360,11 +423,15 @@ void on_listxattr(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes) {
   });
 }
 
-// Numbers are computed, nothing is held for them: there is nothing to forget.
-void on_forget(fuse_req_t req, fuse_ino_t /*ino*/, std::uint64_t /*count*/) {
+void on_forget(fuse_req_t req, fuse_ino_t ino, std::uint64_t count) {
+  forget(fs_of(req), ino, count);
   fuse_reply_none(req);
 }
-void on_forget_multi(fuse_req_t req, std::size_t /*count*/, fuse_forget_data* /*forgets*/) {
+
+void on_forget_multi(fuse_req_t req, std::size_t count, fuse_forget_data* forgets) {
+  for (std::size_t i = 0; i < count; ++i) {
+    forget(fs_of(req), forgets[i].ino, forgets[i].nlookup);
+  }
   fuse_reply_none(req);
 }
 
@@ -390,6 +457,7 @@ fuse_lowlevel_ops make_ops() {
   ops.read = on_read;
   ops.release = on_release;
   ops.opendir = on_opendir;
+  ops.releasedir = on_release;
   ops.readdir = on_readdir;
   ops.readdirplus = on_readdirplus;
   ops.statfs = on_statfs;

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "fs/block_cache.h"
 #include "fs/damage_log.h"
 #include "fs/fetch.h"
 #include "fs/forest.h"
@@ -40,6 +41,7 @@ class OpenTexts {
 struct MountedFs {
   Forest& tree;
   const Fetcher& fetcher;
+  BlockCache& cache;
   DamageLog& damage;
   OpenTexts& texts;
   uid_t owner_uid = 0;

@@ -80,4 +80,10 @@ Xattrs NpyFile::xattrs() const {
           {"user.npyfs.source", source_text(array_.sources)}};
 }
 
+std::optional<std::uint64_t> NpyFile::own_chunks() const {
+  const auto* chunks = dynamic_cast<const ChunkSource*>(array_.array.get());
+  return chunks != nullptr && array_.array.use_count() == 1 ? std::optional(chunks->serial())
+                                                            : std::nullopt;
+}
+
 }  // namespace npyfs

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ class NpyFile : public File {
 
   // What the array is, for `getfattr -d`.
   Xattrs xattrs() const override;
+  // Of an array that is its own source of chunks, and nobody else's array.
+  std::optional<std::uint64_t> own_chunks() const override;
 
  private:
   NamedArray array_;

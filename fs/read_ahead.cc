@@ -72,16 +72,12 @@ ReadAhead::Reader& ReadAhead::find_reader(const std::shared_ptr<const File>& fil
   return *oldest;
 }
 
-void ReadAhead::note_read(const File& file, ByteRange range, const std::vector<ChunkUse>& uses,
-                          bool kernel_keeps) {
-  const std::shared_ptr<const File> shared = file.weak_from_this().lock();
-  if (shared == nullptr) {
-    return;
-  }
+void ReadAhead::note_read(const std::shared_ptr<const File>& file, ByteRange range,
+                          const std::vector<ChunkUse>& uses, bool kernel_keeps) {
   bool in_order = false;
   {
     const MutexLock lock(mutex_);
-    in_order = plan_ahead(shared, range);
+    in_order = plan_ahead(file, range);
   }
   if (in_order && kernel_keeps) {
     cache_.note_taken(uses);

@@ -31,10 +31,10 @@ class ReadAhead {
   ReadAhead& operator=(const ReadAhead&) = delete;
 
   // A read of `range` of `file` was answered from decoded chunks, of which `uses` were taken; the
-  // kernel keeps what it got, or not (O_DIRECT). Does not wait for any decoding. A file that nobody
-  // shares is short, nothing is done ahead in it.
-  void note_read(const File& file, ByteRange range, const std::vector<ChunkUse>& uses,
-                 bool kernel_keeps);
+  // kernel keeps what it got, or not (O_DIRECT). Does not wait for any decoding. The file is not
+  // kept for longer than it takes to decode what is wanted of it now.
+  void note_read(const std::shared_ptr<const File>& file, ByteRange range,
+                 const std::vector<ChunkUse>& uses, bool kernel_keeps);
 
   // As many bytes a reader must have read in order before anything is done ahead of it: random
   // windows are not to decode what nobody wants.

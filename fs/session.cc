@@ -10,10 +10,8 @@
 #include <atomic>
 #include <cerrno>
 #include <functional>
-#include <map>
 #include <memory>
 #include <thread>
-#include <utility>
 
 #include "fs/damage_log.h"
 #include "fs/end_signals.h"
@@ -22,8 +20,7 @@
 #include "fs/fuse_ops.h"
 #include "fs/libfuse_log.h"
 #include "fs/log.h"
-#include "fs/mutex.h"
-#include "fs/quiet_thread.h"
+#include "fs/notifier.h"
 #include "fs/read_ahead.h"
 
 namespace npyfs {
@@ -45,83 +42,6 @@ class AtEnd {
 
  private:
   std::function<void()> action_;
-};
-
-// Drops what the kernel has cached of files whose source has changed. A thread of its own: the
-// kernel may hold a page of the very file while it waits for a reader's answer.
-class CacheDropper {
- public:
-  CacheDropper(fuse_session* session, const Forest& tree) : session_(session), tree_(tree) {
-    thread_ = start_quiet_thread([this] { run(); });
-  }
-
-  // After the unmount: a thread that waits in the kernel for a page gets it only then.
-  ~CacheDropper() {
-    stop();
-    thread_.join();
-  }
-  CacheDropper(const CacheDropper&) = delete;
-  CacheDropper& operator=(const CacheDropper&) = delete;
-
-  // Something has changed. Any thread; does not wait.
-  void wake() {
-    {
-      const MutexLock lock(mutex_);
-      pending_ = true;
-    }
-    wake_.notify_all();
-  }
-
-  // Nothing more is dropped.
-  void stop() {
-    stop_ = true;
-    wake();
-  }
-
- private:
-  void run() {
-    while (!stop_) {
-      {
-        const MutexLock lock(mutex_);
-        while (!pending_ && !stop_) {
-          wake_.wait(mutex_);
-        }
-        pending_ = false;
-      }
-      drop();
-    }
-  }
-
-  // Whether one of the sources has changed since the last call for these files.
-  bool newly_changed(const FedFiles& files) {
-    const auto count = static_cast<std::size_t>(
-        std::count_if(files.sources.begin(), files.sources.end(),
-                      [](const SourcePtr& source) { return source->changed(); }));
-    std::size_t& known = changed_sources_[files.first];
-    return std::exchange(known, count) != count;
-  }
-
-  void drop() {
-    tree_.for_each_fed([this](const FedFiles& files) {
-      if (!newly_changed(files)) {
-        return;
-      }
-      // The kernel answers ENOENT at once for the files it does not know.
-      for (Ino ino = files.first; ino < files.first + files.count && !stop_; ++ino) {
-        fuse_lowlevel_notify_inval_inode(session_, ino, 0, 0);
-      }
-    });
-  }
-
-  fuse_session* session_;
-  const Forest& tree_;
-  // The thread's own; by the first number.
-  std::map<Ino, std::size_t> changed_sources_;
-  std::atomic<bool> stop_{false};
-  Mutex mutex_;
-  Condition wake_;
-  bool pending_ GUARDED_BY(mutex_) = false;
-  std::thread thread_;
 };
 
 // A comma or a backslash in an option's value would end it.
@@ -185,12 +105,13 @@ void keep_heap_small() {
 int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& verified,
                   const MountOptions& options) {
   DamageLog damage;
-  Forest tree(dataset, options.header_align, {{kErrorsFile, [&damage] { return damage.lines(); }}});
+  std::unique_ptr<Notifier> notifier;
+  Forest tree(dataset, options.header_align, {{kErrorsFile, [&damage] { return damage.lines(); }}},
+              [&notifier] { notifier->note_idle(); });
   const Fetcher fetcher(cache, verified);
-  std::unique_ptr<CacheDropper> dropper;
   OpenTexts texts;
-  MountedFs fs{
-      tree, fetcher, damage, texts, ::getuid(), ::getgid(), [&dropper] { dropper->wake(); }};
+  MountedFs fs{tree,  fetcher,    cache,      damage,
+               texts, ::getuid(), ::getgid(), [&notifier] { notifier->note_change(); }};
 
   take_libfuse_lines();
   const SessionPtr session = make_session(options, fs);
@@ -199,11 +120,11 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   if (fuse_session_mount(session.get(), options.mountpoint.c_str()) != 0) {
     throw file_error(ErrorKind::kIo, options.mountpoint, "cannot mount there: " + libfuse_said());
   }
-  // The dropper's thread ends after the unmount, which is what it may be waiting for.
-  const AtEnd join([&dropper] { dropper.reset(); });
-  const AtEnd unmount([&session, &dropper] {
-    if (dropper != nullptr) {
-      dropper->stop();
+  // The notifier's thread ends after the unmount, which is what it may be waiting for.
+  const AtEnd join([&notifier] { notifier.reset(); });
+  const AtEnd unmount([&session, &notifier] {
+    if (notifier != nullptr) {
+      notifier->begin_stop();
     }
     fuse_session_unmount(session.get());
   });
@@ -220,7 +141,7 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   keep_heap_small();
   open_log(foreground ? LogTarget::kStderr : LogTarget::kSyslog, options.debug);
   const LibfuseLines libfuse_lines;
-  dropper = std::make_unique<CacheDropper>(session.get(), tree);
+  notifier = std::make_unique<Notifier>(session.get(), tree);
   // Verifying a record of terabytes must not keep a mount from ending. libfuse takes its flag back
   // when the loop has ended.
   std::atomic<bool> ending{false};
@@ -232,7 +153,10 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   const AtEnd forget([&verified] { verified.set_proceed(nullptr); });
   ReadAhead read_ahead(cache, read_ahead_threads(options.threads));
   fs.read_ahead = &read_ahead;
-  signals.watch();
+  signals.watch([&] {
+    ending = true;
+    notifier->stop();
+  });
   const int ended = run_loop(session.get(), options.threads);
   ending = true;
   signals.finish();

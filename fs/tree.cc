@@ -261,4 +261,14 @@ void Tree::for_each_fed(const std::function<void(const FedFiles&)>& visit) const
   }
 }
 
+std::vector<std::uint64_t> Tree::own_chunks() const {
+  std::vector<std::uint64_t> all;
+  for (const auto& node : nodes_) {
+    if (const auto own = node->file != nullptr ? node->file->own_chunks() : std::nullopt) {
+      all.push_back(*own);
+    }
+  }
+  return all;
+}
+
 }  // namespace npyfs

@@ -91,6 +91,8 @@ class Tree {
   std::string path(Ino ino) const;
   // Calls `visit` for all files that have sources.
   void for_each_fed(const std::function<void(const FedFiles&)>& visit) const;
+  // Serials of what its files have for themselves, see File::own_chunks().
+  std::vector<std::uint64_t> own_chunks() const;
   // Bytes of all files but records.
   std::uint64_t total_nbytes() const { return total_nbytes_; }
   std::uint64_t total_files() const { return total_files_; }

@@ -406,5 +406,39 @@ TEST_F(BlockCacheTest, ServesThreadsAtRandom) {
   EXPECT_EQ(chunks.decodes(9), 1U);
 }
 
+TEST_F(BlockCacheTest, LetsGoOfWhatASourceThatEndsHas) {
+  const Chunks stays(1000);
+  const Chunks ends(1000, [](std::uint64_t chunk, std::span<std::byte>, DecodeContext&) {
+    if (chunk == 3) {
+      throw Error(ErrorKind::kCorrupt, "bad");
+    }
+  });
+  BlockCache cache(1 << 20, verified_);
+  const std::weak_ptr<const Block> taken = cache.get(ends, 1);
+  const std::weak_ptr<const Block> block = cache.get(ends, 2);
+  cache.note_taken({{&ends, 1, 1000}});
+  EXPECT_THROW(cache.get(ends, 3), Error);
+  cache.get(stays, 1);
+  cache.drop(ends.serial());
+  EXPECT_TRUE(taken.expired());
+  EXPECT_TRUE(block.expired());
+  cache.get(stays, 1);
+  EXPECT_EQ(stays.decodes(1), 1U);
+  EXPECT_THROW(cache.get(ends, 3), Error);
+  EXPECT_EQ(ends.decodes(3), 2U) << "what had failed is gone, too";
+  cache.drop(ends.serial());
+  cache.drop(ends.serial());
+  // There is as much room as if they had never been.
+  const std::uint64_t most = (1 << 20) / (1000 + 256);
+  for (int round = 0; round < 2; ++round) {
+    for (std::uint64_t chunk = 1; chunk <= most; ++chunk) {
+      cache.get(stays, chunk);
+    }
+  }
+  for (std::uint64_t chunk = 1; chunk <= most; ++chunk) {
+    EXPECT_EQ(stays.decodes(chunk), 1U) << chunk;
+  }
+}
+
 }  // namespace
 }  // namespace npyfs

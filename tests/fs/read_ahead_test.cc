@@ -112,7 +112,7 @@ class ReadAheadTest : public ::testing::Test {
   void read_in_order(const File& file, std::uint64_t begin, std::uint64_t end) {
     constexpr std::uint64_t kRequest = 128 << 10;
     for (; begin < end; begin += kRequest) {
-      ahead_.note_read(*file.npy, {begin, std::min(begin + kRequest, end)}, {}, true);
+      ahead_.note_read(file.npy, {begin, std::min(begin + kRequest, end)}, {}, true);
     }
   }
   // There is one thread: what was to be decoded before has been.
@@ -143,8 +143,8 @@ TEST_F(ReadAheadTest, LetsRequestsComeOutOfOrder) {
   const File& file = make_file(100);
   for (std::uint64_t pair = 0; pair < 8; ++pair) {
     const std::uint64_t begin = pair * (256 << 10);
-    ahead_.note_read(*file.npy, {begin + (128 << 10), begin + (256 << 10)}, {}, true);
-    ahead_.note_read(*file.npy, {begin, begin + (128 << 10)}, {}, true);
+    ahead_.note_read(file.npy, {begin + (128 << 10), begin + (256 << 10)}, {}, true);
+    ahead_.note_read(file.npy, {begin, begin + (128 << 10)}, {}, true);
   }
   EXPECT_TRUE(file.bytes->wait_for(40));
 }
@@ -153,7 +153,7 @@ TEST_F(ReadAheadTest, FollowsSeveralReadersOfAFile) {
   const File& file = make_file(200);
   for (std::uint64_t at = 0; at < 1 << 20; at += 128 << 10) {
     for (const std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{100} * kChunk}) {
-      ahead_.note_read(*file.npy, {begin + at, begin + at + (128 << 10)}, {}, true);
+      ahead_.note_read(file.npy, {begin + at, begin + at + (128 << 10)}, {}, true);
     }
   }
   EXPECT_TRUE(file.bytes->wait_for(20));
@@ -182,7 +182,7 @@ TEST_F(ReadAheadTest, LetsGoOfWhatReadersInOrderHaveTaken) {
       fetcher_.read(
           range, [&](ByteRange wanted, Plan& plan) { file.npy->plan_read(wanted, plan); },
           gathered);
-      idle.note_read(*file.npy, range, gathered.chunk_uses(), true);
+      idle.note_read(file.npy, range, gathered.chunk_uses(), true);
     }
   };
   const auto is_held = [&](std::uint64_t chunk) {
@@ -214,6 +214,23 @@ TEST_F(ReadAheadTest, LeavesWhatAReaderHasReadItselfByNow) {
   }
   EXPECT_TRUE(second.bytes->wait_for(99));
   EXPECT_FALSE(second.bytes->decoded().contains(20));
+}
+
+// As when the view that the file is of goes.
+TEST_F(ReadAheadTest, KeepsAFileAsLongAsSomethingIsWantedOfIt) {
+  const File& first = make_file(100);
+  const File& second = make_file(100);
+  std::weak_ptr<const NpyFile> gone = second.npy;
+  {
+    const auto held = first.bytes->hold();
+    read_in_order(first, 0, 1 << 20);
+    read_in_order(second, 0, 1 << 20);
+    files_.back()->npy.reset();
+    EXPECT_FALSE(gone.expired());
+  }
+  EXPECT_TRUE(second.bytes->wait_for(20));
+  finish_earlier();
+  EXPECT_TRUE(gone.expired());
 }
 
 TEST_F(ReadAheadTest, TakesAShortLastStep) {

@@ -2,12 +2,16 @@
 
 import json
 import os
+import pathlib
+import signal
+import threading
+import time
 import unittest
 
 import numpy as np
 
-from mounting import MountTest, npyfs
-from writers import write_kaldi
+from mounting import TIMEOUT, MountTest, memory_of, npyfs
+from writers import write_kaldi, write_tfrecord
 
 RECORDS = 50
 
@@ -171,6 +175,132 @@ class Views(MountTest):
         self.assertEqual(len(os.listdir(part)), RECORDS // 2)
         whole = self.mnt / "train/records/utt-30.bin"
         self.assertEqual((part / "utt-30.bin").read_bytes(), whole.read_bytes())
+
+
+class ViewsComeAndGo(MountTest):
+    """A view has another number each time it is made, so the number tells whether it has gone."""
+
+    COUNT = 30_000  # records
+    IDLE = 16       # views that are kept though nothing of them is open
+
+    def setUp(self):
+        super().setUp()
+        lengths = np.repeat([32, 50, 71, 96], self.COUNT // 4)
+        self.source = self.folder / "train.tfrecord"
+        write_tfrecord(self.source, [bytes([i % 256]) * n for i, n in enumerate(lengths)])
+
+    def number(self, view):
+        return (self.mnt / view).stat().st_ino
+
+    def use(self, view):
+        """Opens, reads and closes; returns the arrays' bytes, the first of them and all offsets."""
+        folder = self.mnt / view / "train"
+        with open(folder / "x.npy", "rb") as x:
+            return x.read(20_000), (folder / "x_offsets.npy").read_bytes()
+
+    def use_others(self, first, count):
+        for i in range(first, first + count):
+            self.use(f"@shuffle={i}")
+
+    def wait_until_gone(self, view, number, again=lambda: None):
+        """The kernel is asked soon after there are too many, not at once."""
+        deadline = time.monotonic() + TIMEOUT
+        while self.number(view) == number:
+            self.assertLess(time.monotonic(), deadline, f"{view} stays")
+            again()
+
+    def read_held(self, fd, nbytes, offset):
+        """Past what the kernel has cached."""
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        return os.pread(fd, nbytes, offset)
+
+    def test_idle_views_are_let_go_of(self):
+        self.mnt = self.mount(self.source)
+        number, before = self.number("@shuffle=0"), self.use("@shuffle=0")
+        self.use_others(1, self.IDLE - 1)
+        self.assertEqual(self.number("@shuffle=0"), number, "that many stay")
+        self.use_others(self.IDLE, 2 * self.IDLE)
+        self.wait_until_gone("@shuffle=0", number)
+        self.assertEqual(self.use("@shuffle=0"), before, "the same view again")
+
+    def test_an_open_view_stays_and_stays_right(self):
+        self.mnt = self.mount(self.source)
+        expected = self.use("@shuffle=0")
+        number = self.number("@shuffle=0")
+        files = [os.open(self.mnt / "@shuffle=0/train" / name, os.O_RDONLY)
+                 for name in ("x.npy", "x_offsets.npy")]
+        for fd in files:
+            self.addCleanup(os.close, fd)
+        for first in range(1, 200, 50):
+            threads = [threading.Thread(target=self.use_others, args=(first, 50)) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(self.read_held(files[0], 20_000, 0), expected[0])
+            self.assertEqual(self.read_held(files[1], len(expected[1]), 0), expected[1])
+            self.assertEqual(self.number("@shuffle=0"), number)
+
+    def test_a_listed_directory_and_a_working_directory_stay_right(self):
+        self.mnt = self.mount(self.source)
+        expected = self.use("@shuffle=0")
+        listing = os.scandir(self.mnt / "@shuffle=0/train")
+        self.addCleanup(listing.close)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.mnt / "@shuffle=1/train")
+        number = self.number("@shuffle=2")
+        self.use_others(2, 4 * self.IDLE)
+        self.wait_until_gone("@shuffle=2", number)
+        self.assertEqual(sorted(entry.name for entry in listing),
+                         ["perm.npy", "x.npy", "x_offsets.npy"])
+        here = pathlib.Path("x.npy").read_bytes()
+        self.assertEqual(here, (self.mnt / "@shuffle=1/train/x.npy").read_bytes())
+        self.assertEqual(self.use("@shuffle=0"), expected)
+        self.assertEqual(os.getcwd(), str(self.mnt / "@shuffle=1/train"), "its name is used again")
+
+    def test_the_kernel_may_drop_them_any_time(self):
+        drop = pathlib.Path("/proc/sys/vm/drop_caches")
+        if not os.access(drop, os.W_OK):
+            self.skipTest("the kernel's caches cannot be dropped")
+        self.mnt = self.mount(self.source)
+        number, before = self.number("@shuffle=0"), self.use("@shuffle=0")
+        self.wait_until_gone("@shuffle=0", number, again=lambda: drop.write_text("2"))
+        self.assertEqual(self.use("@shuffle=0"), before)
+
+    def test_memory_stays_flat(self):
+        # A view has 8 bytes for each record, and as many in its decoded offsets: half a MiB.
+        self.mnt = self.mount(self.source)
+        self.use_others(0, 3 * self.IDLE)
+        before = memory_of(self.daemon(self.mnt))
+        self.use_others(1000, 200)
+        grown = memory_of(self.daemon(self.mnt)) - before
+        self.assertLess(grown, 32 << 20, "200 views have 94 MiB")
+
+    def test_ending_while_views_come_and_go(self):
+        self.mnt, process = self.mount_in_front(self.source)
+        used = [0, 0, 0]
+
+        def use_until_the_end(worker):
+            try:
+                while True:
+                    self.number(f"@shuffle={used[worker] % 200}")
+                    used[worker] += 1
+            except OSError:
+                pass
+
+        threads = [threading.Thread(target=use_until_the_end, args=(i,)) for i in range(len(used))]
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + TIMEOUT
+        while min(used) < 2 * self.IDLE:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 0)
+        for thread in threads:
+            thread.join(TIMEOUT)
+            self.assertFalse(thread.is_alive())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tells the kernel what it is no longer to keep: pages of files whose source has changed, and views
+// that nobody uses.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <thread>
+
+#include "fs/forest.h"
+#include "fs/mutex.h"
+
+struct fuse_session;
+
+namespace npyfs {
+
+// On a thread of its own: being told, the kernel may wait for the answer to what a reader has
+// asked.
+class Notifier {
+ public:
+  // Both must outlive it.
+  Notifier(fuse_session* session, Forest& forest);
+  // As stop(). Where readers are no longer answered, only after the unmount, which ends what the
+  // thread may be waiting for.
+  ~Notifier();
+  Notifier(const Notifier&) = delete;
+  Notifier& operator=(const Notifier&) = delete;
+
+  // Any thread; these do not wait. A source was found changed.
+  void note_change();
+  // The forest has idle views to name.
+  void note_idle();
+  // Nothing more is told.
+  void begin_stop();
+
+  // begin_stop(), and waits for the thread. One thread at a time.
+  void stop();
+
+ private:
+  void run();
+  void drop_changed();
+  void let_go_of_idle();
+
+  fuse_session* session_;
+  Forest& forest_;
+  // The thread's own: how many sources had changed, by the first number of the files they feed.
+  std::map<Ino, std::size_t> changed_sources_;
+  std::atomic<bool> stop_{false};
+  Mutex mutex_;
+  Condition wake_;
+  bool changed_ GUARDED_BY(mutex_) = false;
+  bool idle_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace npyfs
