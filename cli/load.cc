@@ -64,11 +64,12 @@ void require_folder(const std::string& base_dir) {
   }
 }
 
-Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCache& cache,
+Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCache& cache,
              const Warn& warn) {
   OpenContext context;
   context.permissive = command_line.dataset.permissive;
-  context.verify = command_line.dataset.verify;
+  // What is looked at once need not be remembered.
+  context.verifier = verified.verifies() ? &strict_verifier() : &trusting_verifier();
   context.decode = command_line.dataset.fields.decode;
   context.class_names = command_line.dataset.class_names;
   context.warn = warn;
@@ -87,9 +88,7 @@ Dataset load(const CommandLine& command_line, VerifiedRecords& verified, ChunkCa
       std::find(mount_options.begin(), mount_options.end(), "allow_other") != mount_options.end();
   const std::vector<OpenedSource> sources = open_sources(command_line.sources, context);
   DatasetOptions options = command_line.dataset;
-  if (options.verify == Verify::kMount) {
-    options.require_intact = [&](const Guard& guard) { verified.require_intact(guard); };
-  }
+  options.fields.verifier = &verified;
   Dataset dataset = build_dataset(sources, options, warn);
   // What was indexed must still be what is there.
   for (const OpenedSource& source : sources) {

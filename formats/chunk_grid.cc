@@ -24,7 +24,7 @@ std::uint64_t checked_nbytes(const Shape& shape, const DType& dtype, const char*
 class MappedGrid : public ChunkGrid {
  public:
   MappedGrid(GridLayout layout, SourcePtr source, std::uint64_t offset,
-             std::shared_ptr<const RecordTable> guarded_by, std::uint64_t record)
+             std::shared_ptr<const Checksums> guarded_by, std::uint64_t record)
       : ChunkGrid(std::move(layout), {}, "mapped"),
         source_(std::move(source)),
         offset_(offset),
@@ -44,7 +44,7 @@ class MappedGrid : public ChunkGrid {
  private:
   SourcePtr source_;
   std::uint64_t offset_;
-  std::shared_ptr<const RecordTable> guarded_by_;
+  std::shared_ptr<const Checksums> guarded_by_;
   std::uint64_t record_;
 };
 
@@ -108,7 +108,7 @@ ChunkPlace DecodedGrid::locate(std::uint64_t /*chunk*/) const {
 
 std::shared_ptr<const ChunkGrid> make_mapped_grid(DType dtype, Shape shape, SourcePtr source,
                                                   std::uint64_t offset,
-                                                  std::shared_ptr<const RecordTable> guarded_by,
+                                                  std::shared_ptr<const Checksums> guarded_by,
                                                   std::uint64_t record) {
   GridLayout layout{std::move(dtype), shape, std::move(shape), true};
   for (std::uint64_t& length : layout.chunk_shape) {

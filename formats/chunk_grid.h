@@ -113,6 +113,6 @@ inline constexpr std::uint64_t kMostDecodedNbytes = std::uint64_t{2} << 30;
 // are those of record `record` of `guarded_by`, which can verify them; null: nobody can.
 std::shared_ptr<const ChunkGrid> make_mapped_grid(
     DType dtype, Shape shape, SourcePtr source, std::uint64_t offset,
-    std::shared_ptr<const RecordTable> guarded_by = nullptr, std::uint64_t record = 0);
+    std::shared_ptr<const Checksums> guarded_by = nullptr, std::uint64_t record = 0);
 
 }  // namespace npyfs

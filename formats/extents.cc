@@ -6,9 +6,6 @@
 
 #include <algorithm>
 
-#include "formats/bytes/crc.h"
-#include "formats/bytes/endian.h"
-
 namespace npyfs {
 
 namespace {
@@ -18,15 +15,6 @@ std::vector<Extent>& scratch_extents() {
   thread_local std::vector<Extent> extents;
   extents.clear();
   return extents;
-}
-
-// A checksum over bytes in pieces: steps from 0, then the value as it is stored.
-std::uint32_t step(Checksum::Kind kind, std::span<const std::byte> bytes, std::uint32_t before) {
-  return kind == Checksum::Kind::kCrc32 ? crc32(bytes, before) : crc32c(bytes, before);
-}
-
-std::uint32_t to_stored(Checksum::Kind kind, std::uint32_t crc) {
-  return kind == Checksum::Kind::kCrc32 ? crc : mask_crc32c(crc);
 }
 
 }  // namespace
@@ -90,6 +78,15 @@ void read_stored(const ByteColumn& column, std::uint64_t record, std::uint64_t o
   }
 }
 
+void read_item(const Column& column, std::uint64_t record, std::span<std::byte> out,
+               StrictReader& reader) {
+  if (column.decoded(record)) {
+    reader.decode([&](DecodeContext& context) { column.decode(record, out, context); });
+  } else {
+    reader.read([&](ByteRange range, Plan& plan) { column.plan(record, range, plan); }, 0, out);
+  }
+}
+
 std::vector<std::byte> read_head(const ByteColumn& column, std::uint64_t record,
                                  std::size_t nbytes) {
   if (column.damage(record) != nullptr) {
@@ -104,48 +101,6 @@ std::vector<std::byte> read_head(const ByteColumn& column, std::uint64_t record,
   }
 }
 
-std::uint32_t checksum_of(const Checksum& checksum, std::span<const std::byte> payload) {
-  return to_stored(checksum.kind, step(checksum.kind, payload, 0));
-}
-
-std::uint32_t read_checksum_of(const Checksum& checksum, const std::function<void()>& proceed) {
-  constexpr std::uint64_t kBufferNbytes = 1 << 20;
-  std::vector<std::byte> buffer(std::min(checksum.payload.nbytes, kBufferNbytes));
-  std::uint32_t crc = 0;
-  for (std::uint64_t done = 0; done < checksum.payload.nbytes;) {
-    if (proceed) {
-      proceed();
-    }
-    const std::uint64_t n = std::min(kBufferNbytes, checksum.payload.nbytes - done);
-    const std::span<std::byte> part(buffer.data(), n);
-    checksum.payload.source->read_at(checksum.payload.offset + done, part);
-    crc = step(checksum.kind, part, crc);
-    done += n;
-  }
-  return to_stored(checksum.kind, crc);
-}
-
-bool matches(const Checksum& checksum) {
-  std::byte stored[4];
-  checksum.stored.source->read_at(checksum.stored.offset, stored);
-  return read_checksum_of(checksum) == load_le<std::uint32_t>(stored);
-}
-
-bool matches_checksum(const ByteColumn& column, std::uint64_t record) {
-  const Guard guard = column.guard(record);
-  const auto checksum = guard.table != nullptr ? guard.table->checksum(guard.first) : std::nullopt;
-  return !checksum || matches(*checksum);
-}
-
-std::string checksum_text(std::string_view what, std::uint64_t nbytes) {
-  return fmt::format("{} is {} bytes and does not match its checksum; the file is damaged", what,
-                     nbytes);
-}
-
-Error checksum_error(std::string_view what, const Extent& payload) {
-  return corrupt_at(payload.source->name(), payload.offset, checksum_text(what, payload.nbytes));
-}
-
 std::string record_name(const RecordTable& table, std::uint64_t record) {
   switch (table.key_kind()) {
     case KeyKind::kNone:
@@ -153,7 +108,7 @@ std::string record_name(const RecordTable& table, std::uint64_t record) {
     case KeyKind::kInteger:
       return fmt::format("record {} (key {})", record, table.int_key(record));
     case KeyKind::kText:
-      return fmt::format("record {} (key {})", record, printable(table.text_key(record)));
+      return record_name(record, table.text_key(record));
   }
   return fmt::format("record {}", record);
 }

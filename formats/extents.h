@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading and planning parts of what a ByteColumn locates.
+// Reading and planning what columns locate.
 
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "formats/bytes/strict_reader.h"
 #include "formats/format.h"
 
 namespace npyfs {
@@ -27,30 +27,15 @@ void plan_stored(const ByteColumn& column, std::uint64_t record, ByteRange range
 void read_stored(const ByteColumn& column, std::uint64_t record, std::uint64_t offset,
                  std::span<std::byte> out);
 
+// Fills `out` with all bytes of the record's item, which is present and undamaged: decoded, or read
+// where they lie. Throws as StrictReader::read.
+void read_item(const Column& column, std::uint64_t record, std::span<std::byte> out,
+               StrictReader& reader);
+
 // The first bytes of the record's stored payload, at most `nbytes`; fewer where it is shorter, none
 // where it is absent, damaged or unreadable.
 std::vector<std::byte> read_head(const ByteColumn& column, std::uint64_t record,
                                  std::size_t nbytes);
-
-// The checksum of the record's payload, given as `payload`, in the form in which it is stored.
-std::uint32_t checksum_of(const Checksum& checksum, std::span<const std::byte> payload);
-
-// The same, reading the payload through a fixed buffer. A payload may be larger than anybody has
-// time for: `proceed` is called before each part and may throw.
-std::uint32_t read_checksum_of(const Checksum& checksum,
-                               const std::function<void()>& proceed = nullptr);
-
-// Whether that is what is stored. Throws what reading throws.
-bool matches(const Checksum& checksum);
-
-// Whether the record's stored bytes match their checksum; true where they have none that is to be
-// verified. Reads the record whole. Not for a damaged record.
-bool matches_checksum(const ByteColumn& column, std::uint64_t record);
-
-// What is said of `what` ("record 7") of so many bytes that does not match, and the kCorrupt of
-// one whose payload lies there.
-std::string checksum_text(std::string_view what, std::uint64_t nbytes);
-Error checksum_error(std::string_view what, const Extent& payload);
 
 // "record 7" or, with keys, "record 7 (utt-3)": for messages.
 std::string record_name(const RecordTable& table, std::uint64_t record);

@@ -18,23 +18,18 @@
 
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/byte_source.h"
+#include "formats/bytes/checksums.h"
 #include "formats/bytes/chunk_source.h"
 #include "formats/bytes/confinement.h"
 #include "formats/bytes/dtype.h"
 #include "formats/bytes/error.h"
 #include "formats/bytes/plan.h"
+#include "formats/bytes/verifier.h"
 
 namespace npyfs {
 
 class PausedDecoders;
 class Spool;
-
-// Bytes in a source. The source belongs to whoever handed the extent out.
-struct Extent {
-  const ByteSource* source = nullptr;
-  std::uint64_t offset = 0;
-  std::uint64_t nbytes = 0;
-};
 
 // Why a record cannot be read, found while opening: its bytes answer EIO, the others are unharmed.
 struct Damage {
@@ -61,7 +56,8 @@ class ByteColumn {
   // What must be verified before the record's bytes are answered.
   virtual Guard guard(std::uint64_t /*record*/) const { return {}; }
   // How many records from this one on (at least 1) are undamaged, of one size, and lie back to back
-  // in one source, under one table's guard. An array of equal records is then one extent.
+  // in one source, under guards that continue each other. An array of equal records is then one
+  // extent.
   virtual std::uint64_t run(std::uint64_t /*record*/) const { return 1; }
   // The size of every record in bytes, where the index knows without looking that all are present,
   // undamaged and of one size.
@@ -122,17 +118,6 @@ class Column {
 
 enum class KeyKind { kNone, kInteger, kText };
 
-// A checksum of a record's whole stored payload.
-struct Checksum {
-  enum class Kind {
-    kCrc32,         // zlib's, little-endian
-    kCrc32cMasked,  // TFRecord's, little-endian
-  };
-  Kind kind = Kind::kCrc32;
-  Extent payload;
-  Extent stored;  // 4 bytes
-};
-
 struct Field {
   std::string name;
   // Names the payload where the format has it from a file name ("jpg"); empty: look at the bytes.
@@ -192,19 +177,15 @@ class RecordTable {
 
   // The number of records for which damage() answers.
   virtual std::uint64_t damaged_count() const { return 0; }
-
-  // Nothing where the format has no checksums. Not to be asked for a damaged record.
-  virtual std::optional<Checksum> checksum(std::uint64_t /*record*/) const { return std::nullopt; }
 };
 
 using TablePtr = std::shared_ptr<const RecordTable>;
 
-enum class Verify { kNever, kRead, kMount };
-
 // What the user said, as far as opening a source depends on it, and what a format may use.
 struct OpenContext {
   bool permissive = false;
-  Verify verify = Verify::kRead;
+  // Says whether what is looked at while opening is intact. Lives as long as what is opened.
+  const Verifier* verifier = &strict_verifier();
   std::map<std::string, std::string> decode;  // --decode NAME=KIND
   // One line to the user; `text` has its place in it.
   std::function<void(const std::string& text)> warn;

@@ -25,7 +25,7 @@ struct StoredNpy {
   std::uint64_t offset = 0;  // where its preamble begins
   NpyHeader header;
   // Who can verify its bytes, and the record of it that they are; null: nobody.
-  std::shared_ptr<const RecordTable> guarded_by;
+  std::shared_ptr<const Checksums> guarded_by;
   std::uint64_t record = 0;
   std::string storage = "mapped";  // for users, as ChunkGrid::storage()
 

@@ -9,7 +9,6 @@
 
 #include "formats/bytes/error.h"
 #include "fs/mutex.h"
-#include "fs/verified_records.h"
 
 namespace npyfs {
 
@@ -27,22 +26,6 @@ struct KeyHash {
   }
 };
 
-class Decoding : public DecodeContext {
- public:
-  Decoding(Block& block, VerifiedRecords& verified) : block_(block), verified_(verified) {}
-
-  void require_intact(const RecordTable& table, std::uint64_t record) override {
-    verified_.require_intact({&table, record, 1});
-  }
-  void mark_damaged(ByteRange range, std::exception_ptr why) override {
-    block_.damage.push_back({range, std::move(why)});
-  }
-
- private:
-  Block& block_;
-  VerifiedRecords& verified_;
-};
-
 // Whether the same bytes will fail in the same way.
 bool is_lasting(ErrorKind kind) {
   return kind == ErrorKind::kCorrupt || kind == ErrorKind::kTooLarge ||
@@ -55,7 +38,7 @@ constexpr std::uint64_t kBlockOverheadNbytes = 256;
 }  // namespace
 
 struct BlockCache::Impl {
-  Impl(std::uint64_t capacity, VerifiedRecords& v) : capacity_nbytes(capacity), verified(v) {}
+  Impl(std::uint64_t capacity, const Verifier& v) : capacity_nbytes(capacity), verifier(v) {}
 
   // One decoding and its outcome. Whoever waits for it holds it, so that the block reaches all of
   // them even where the cache has no room to keep it.
@@ -164,16 +147,9 @@ struct BlockCache::Impl {
   }
 
   std::shared_ptr<const Block> decode(const ChunkSource& chunks, std::uint64_t chunk) {
-    const SourceWatch watch;
     auto block = std::make_shared<Block>();
     take_memory(block->bytes, chunks.chunk_nbytes(chunk));
-    Decoding context(*block, verified);
-    chunks.decode(chunk, block->bytes, context);
-    watch.check_unchanged();
-    block->sources = watch.read();
-    std::sort(block->sources.begin(), block->sources.end());
-    block->sources.erase(std::unique(block->sources.begin(), block->sources.end()),
-                         block->sources.end());
+    decode_block(chunks, chunk, verifier, *block);
     return block;
   }
 
@@ -214,7 +190,7 @@ struct BlockCache::Impl {
   static constexpr std::uint64_t kMostFailures = 10'000;
 
   const std::uint64_t capacity_nbytes;
-  VerifiedRecords& verified;
+  const Verifier& verifier;
   Mutex mutex;  // never held while decoding
   Condition decoded;
   Entries entries GUARDED_BY(mutex);
@@ -228,8 +204,8 @@ struct BlockCache::Impl {
   std::uint64_t failures GUARDED_BY(mutex) = 0;
 };
 
-BlockCache::BlockCache(std::uint64_t capacity_nbytes, VerifiedRecords& verified)
-    : impl_(std::make_unique<Impl>(capacity_nbytes, verified)) {}
+BlockCache::BlockCache(std::uint64_t capacity_nbytes, const Verifier& verifier)
+    : impl_(std::make_unique<Impl>(capacity_nbytes, verifier)) {}
 
 BlockCache::~BlockCache() = default;
 

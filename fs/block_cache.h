@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "formats/bytes/chunk_source.h"
+#include "formats/bytes/verifier.h"
 
 namespace npyfs {
-
-class VerifiedRecords;
 
 // So many bytes of a chunk have been handed to a reader.
 struct ChunkUse {
@@ -24,8 +23,8 @@ struct ChunkUse {
 class BlockCache : public ChunkCache {
  public:
   // Holds at most `capacity_nbytes` of decoded bytes, or one block, besides what readers hold just
-  // now. `verified` answers the decoders' require_intact and must outlive the cache.
-  BlockCache(std::uint64_t capacity_nbytes, VerifiedRecords& verified);
+  // now. `verifier` answers the decoders' require_intact and must outlive the cache.
+  BlockCache(std::uint64_t capacity_nbytes, const Verifier& verifier);
   ~BlockCache() override;
 
   std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override;

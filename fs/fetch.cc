@@ -18,32 +18,9 @@ constexpr std::uint64_t kMostRunNbytes = std::uint64_t{1} << 20;
 // same buffer; a larger one is verified on its own first.
 constexpr std::uint64_t kMostWidenNbytes = std::uint64_t{1} << 20;
 
-void fill(std::byte* out, const Piece& piece) {
-  const std::size_t period = piece.pattern_nbytes;
-  const auto same = [&](std::size_t i) { return piece.memory[i] == piece.memory[0]; };
-  bool uniform = true;
-  for (std::size_t i = 1; i < period; ++i) {
-    uniform = uniform && same(i);
-  }
-  if (uniform) {
-    std::memset(out, static_cast<int>(piece.memory[0]), piece.nbytes);
-    return;
-  }
-  // One period byte by byte, then what is there over and over, each time twice as much.
-  std::uint64_t done = std::min<std::uint64_t>(period, piece.nbytes);
-  for (std::uint64_t i = 0; i < done; ++i) {
-    out[i] = piece.memory[(piece.offset + i) % period];
-  }
-  while (done < piece.nbytes) {
-    const std::uint64_t more = std::min(done, piece.nbytes - done);
-    std::memcpy(out + done, out, more);
-    done += more;
-  }
-}
-
 // Widens `window` to the whole of an unverified record at its edge, with the checksum behind it.
 void widen(ByteRange& window, const ByteSource& source, const Guard& guard, std::uint64_t record) {
-  const auto checksum = guard.table->checksum(record);
+  const auto checksum = guard.checksums->checksum(record);
   if (!checksum || checksum->payload.source != &source ||
       checksum->payload.nbytes > kMostWidenNbytes) {
     return;
@@ -220,7 +197,7 @@ void Fetcher::append(const std::vector<Piece>& pieces, Gathered& out) const {
         ++i;
         break;
       case Piece::Kind::kFill:
-        fill(out.add(piece.nbytes), piece);
+        fill_piece(piece, out.add(piece.nbytes));
         ++i;
         break;
       case Piece::Kind::kChunk:
@@ -250,8 +227,7 @@ std::size_t Fetcher::append_chunks(const std::vector<Piece>& pieces, std::size_t
       out.chunk_uses_.push_back({piece.chunks, piece.chunk, 0});
     }
     out.chunk_uses_.back().nbytes += piece.nbytes;
-    block->require_good({piece.offset, piece.offset + piece.nbytes});
-    return block->bytes.data() + piece.offset;
+    return block->good_bytes({piece.offset, piece.offset + piece.nbytes});
   };
   if (std::is_sorted(pieces.begin() + static_cast<std::ptrdiff_t>(first),
                      pieces.begin() + static_cast<std::ptrdiff_t>(end), by_chunk)) {

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -98,14 +97,11 @@ class Gathered {
   std::byte* add(std::size_t nbytes);
 };
 
-// Appends the pieces of a range of a file, or, once the plan is full, of its beginning; nothing
-// behind the end of the file.
-using PlanRead = std::function<void(ByteRange range, Plan& plan)>;
-
 // Any thread; stateless but for what it refers to.
 class Fetcher {
  public:
-  Fetcher(ChunkCache& cache, VerifiedRecords& verified) : cache_(cache), verified_(verified) {}
+  Fetcher(ChunkCache& cache, const VerifiedRecords& verified)
+      : cache_(cache), verified_(verified) {}
 
   // Fills `out` (cleared first) with all bytes of `range` that there are, in at most kMostParts
   // parts, or throws, with `out` cleared. The sources they came from had not changed when the last
@@ -141,7 +137,7 @@ class Fetcher {
   Run read_run(const std::vector<Piece>& pieces, std::size_t first, Scratch& scratch) const;
 
   ChunkCache& cache_;
-  VerifiedRecords& verified_;
+  const VerifiedRecords& verified_;
 };
 
 }  // namespace npyfs

@@ -2,8 +2,6 @@
 
 #include "fs/verified_records.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -11,9 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/bytes/endian.h"
 #include "formats/bytes/record_set.h"
-#include "formats/extents.h"
 #include "fs/mutex.h"
 
 namespace npyfs {
@@ -47,118 +43,72 @@ class Bits {
   std::vector<std::atomic<std::uint64_t>> words_;
 };
 
-// Where a format keeps its checksums together, apart from the payloads, one read brings those of
-// many records; the next request of the thread is probably for the next of them.
-class StoredChecksums {
- public:
-  std::uint32_t read(const Checksum& checksum, const ReadWindow& window) {
-    const Extent& stored = checksum.stored;
-    if (window.holds(stored)) {
-      return load_le<std::uint32_t>(window.bytes.data() + (stored.offset - window.offset));
-    }
-    const std::uint64_t payload_end = checksum.payload.offset + checksum.payload.nbytes;
-    const bool beside = stored.offset >= payload_end && stored.offset - payload_end < 16;
-    if (beside) {
-      std::byte bytes[4];
-      stored.source->read_at(stored.offset, bytes);
-      return load_le<std::uint32_t>(bytes);
-    }
-    if (!near_.holds(stored)) {
-      constexpr std::uint64_t kMostNbytes = std::uint64_t{16} << 10;
-      const std::uint64_t left = stored.source->nbytes() - stored.offset;
-      near_ = {};
-      buffer_.resize(std::clamp(left, stored.nbytes, kMostNbytes));
-      stored.source->read_at(stored.offset, buffer_);
-      near_ = {stored.source, stored.offset, buffer_};
-    }
-    return load_le<std::uint32_t>(near_.bytes.data() + (stored.offset - near_.offset));
-  }
-
- private:
-  std::vector<std::byte> buffer_;
-  ReadWindow near_;
-};
-
-std::atomic<std::uint64_t> next_id{1};
-
 }  // namespace
 
 struct VerifiedRecords::Impl {
   explicit Impl(Verify v) : verify(v) {}
 
-  Bits& bits_of(const RecordTable& table) {
-    // Each thread remembers the table it asked for last, so that the usual question takes no lock.
-    // The id tells instances apart that have lived at one address.
+  Bits& bits_of(const Checksums& checksums) {
+    // Each thread remembers what it asked for last, so that the usual question takes no lock.
     thread_local struct {
-      std::uint64_t id = 0;
-      const RecordTable* table = nullptr;
+      std::uint64_t instance = 0;
+      std::uint64_t checksums = 0;
       Bits* bits = nullptr;
     } last;
-    if (last.id != id || last.table != &table) {
+    if (last.instance != serial.value() || last.checksums != checksums.serial()) {
       const MutexLock lock(mutex);
-      std::unique_ptr<Bits>& bits = bits_by_table[&table];
+      std::unique_ptr<Bits>& bits = bits_by_serial[checksums.serial()];
       if (bits == nullptr) {
-        bits = std::make_unique<Bits>(table.size());
+        bits = std::make_unique<Bits>(checksums.size());
       }
-      last = {id, &table, bits.get()};
+      last = {serial.value(), checksums.serial(), bits.get()};
     }
     return *last.bits;
   }
 
-  void throw_if_known_damaged(const RecordTable& table, std::uint64_t record) {
+  std::optional<Error> known_fault(const Checksums& checksums, std::uint64_t record) {
     if (!any_damaged.load(std::memory_order_acquire)) {
-      return;
+      return std::nullopt;
     }
     {
       const MutexLock lock(mutex);
-      const auto known = damaged.find(&table);
+      const auto known = damaged.find(checksums.serial());
       if (known == damaged.end() || !known->second.contains(record)) {
-        return;
+        return std::nullopt;
       }
-      if (const auto said = texts.find({&table, record}); said != texts.end()) {
-        throw Error(said->second);
+      if (const auto said = texts.find({checksums.serial(), record}); said != texts.end()) {
+        return said->second;
       }
     }
-    throw error_of(table, record, *table.checksum(record), "is wrong");
+    return mismatch_error(checksums, record);
   }
 
-  [[noreturn]] void throw_damaged(const RecordTable& table, std::uint64_t record,
-                                  const Checksum& checksum, std::uint32_t found,
-                                  std::uint32_t expected) {
-    const Error in_full = error_of(table, record, checksum,
-                                   fmt::format("is {:#010x}, expected {:#010x}", found, expected));
+  // What is said of one record is one finding: whoever finds it first says what whoever comes later
+  // is told.
+  std::optional<Error> remember(const Checksums& checksums, std::uint64_t record,
+                                const Error& in_full) {
     {
       const MutexLock lock(mutex);
-      damaged[&table].add(record);
+      damaged[checksums.serial()].add(record);
       if (texts.size() < kMostTexts) {
-        texts.emplace(std::make_pair(&table, record), in_full);
+        texts.emplace(std::make_pair(checksums.serial(), record), in_full);
       }
     }
     any_damaged.store(true, std::memory_order_release);
-    // As whoever comes later finds it: what is said of one record is one finding.
-    throw_if_known_damaged(table, record);
-    throw Error(in_full);
-  }
-
-  static Error error_of(const RecordTable& table, std::uint64_t record, const Checksum& checksum,
-                        const std::string& finding) {
-    return corrupt_at(checksum.payload.source->name(), checksum.payload.offset,
-                      fmt::format("checksum of {} ({} bytes) {}; the record is damaged, restore "
-                                  "the file",
-                                  record_name(table, record), checksum.payload.nbytes, finding));
+    return known_fault(checksums, record);
   }
 
   const Verify verify;
   std::function<void()> proceed;
-  const std::uint64_t id = next_id.fetch_add(1);
+  const Serial serial;
   std::atomic<bool> any_damaged{false};
   Mutex mutex;  // never held while reading
-  std::unordered_map<const RecordTable*, std::unique_ptr<Bits>> bits_by_table GUARDED_BY(mutex);
-  std::unordered_map<const RecordTable*, RecordSet> damaged GUARDED_BY(mutex);
+  std::unordered_map<std::uint64_t, std::unique_ptr<Bits>> bits_by_serial GUARDED_BY(mutex);
+  std::unordered_map<std::uint64_t, RecordSet> damaged GUARDED_BY(mutex);
   // What is wrong with the first of them, in full. A disk that dies under millions of records must
   // not fill the memory: of the others it is known that their checksum is wrong.
   static constexpr std::size_t kMostTexts = 1024;
-  std::map<std::pair<const RecordTable*, std::uint64_t>, Error> texts GUARDED_BY(mutex);
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Error> texts GUARDED_BY(mutex);
 };
 
 VerifiedRecords::VerifiedRecords(Verify verify) : impl_(std::make_unique<Impl>(verify)) {}
@@ -169,47 +119,37 @@ void VerifiedRecords::set_proceed(std::function<void()> proceed) {
 }
 
 bool VerifiedRecords::known_intact(const Guard& guard) const {
-  return guard.table == nullptr || impl_->verify == Verify::kNever ||
-         impl_->bits_of(*guard.table).all(guard.first, guard.count);
+  return guard.checksums == nullptr || !verifies() ||
+         impl_->bits_of(*guard.checksums).all(guard.first, guard.count);
 }
 
-void VerifiedRecords::require_intact(const Guard& guard, const ReadWindow& window) {
+bool VerifiedRecords::verifies() const { return impl_->verify != Verify::kNever; }
+
+std::optional<Error> VerifiedRecords::find_fault(const Guard& guard,
+                                                 const ReadWindow& window) const {
   if (known_intact(guard)) {
-    return;
+    return std::nullopt;
   }
-  const RecordTable& table = *guard.table;
-  Bits& bits = impl_->bits_of(table);
-  // Kept from request to request, for one instance at a time: sources live as long as their tables.
-  thread_local std::pair<std::uint64_t, StoredChecksums> kept;
-  if (kept.first != impl_->id) {
-    kept = {impl_->id, StoredChecksums()};
-  }
+  const Checksums& checksums = *guard.checksums;
+  Bits& bits = impl_->bits_of(checksums);
   const std::uint64_t end = guard.first + guard.count;
   for (std::uint64_t record = guard.first; record < end; ++record) {
     if (bits.all(record, 1)) {
       continue;
     }
-    impl_->throw_if_known_damaged(table, record);
+    if (auto known = impl_->known_fault(checksums, record)) {
+      return known;
+    }
     // One read may touch more records than there is time for, small as each of them is.
     if (impl_->proceed) {
       impl_->proceed();
     }
-    if (const auto checksum = table.checksum(record)) {
-      const std::uint32_t found =
-          window.holds(checksum->payload)
-              ? checksum_of(*checksum,
-                            window.bytes.subspan(checksum->payload.offset - window.offset,
-                                                 checksum->payload.nbytes))
-              : read_checksum_of(*checksum, impl_->proceed);
-      const std::uint32_t expected = kept.second.read(*checksum, window);
-      if (found != expected) {
-        // A source that has changed under us is not damage.
-        checksum->payload.source->check_unchanged();
-        impl_->throw_damaged(table, record, *checksum, found, expected);
-      }
+    if (const auto fault = find_mismatch(checksums, record, window, impl_->proceed)) {
+      return impl_->remember(checksums, record, *fault);
     }
     bits.set(record);
   }
+  return std::nullopt;
 }
 
 }  // namespace npyfs

@@ -10,30 +10,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
+#include <optional>
 
-#include "formats/format.h"
+#include "formats/bytes/verifier.h"
 
 namespace npyfs {
 
-// Bytes that have just been read, so that records within need not be read again to be checked.
-struct ReadWindow {
-  const ByteSource* source = nullptr;
-  std::uint64_t offset = 0;
-  std::span<const std::byte> bytes;
-
-  bool holds(const Extent& extent) const {
-    return extent.source == source && extent.offset >= offset &&
-           lies_within(extent.offset - offset, extent.nbytes, bytes.size());
-  }
-};
-
-// Any thread; asking for an intact record takes no lock as long as a thread stays in one table.
-class VerifiedRecords {
+// Any thread; asking for an intact record takes no lock as long as a thread asks for the same
+// checksums.
+class VerifiedRecords final : public Verifier {
  public:
   // With kNever nothing is ever checked.
   explicit VerifiedRecords(Verify verify);
-  ~VerifiedRecords();
+  ~VerifiedRecords() override;
 
   // Called before each record is checked, and while a large one is read; throws when nobody will
   // want the answer any more. To be set before there are threads.
@@ -42,12 +31,12 @@ class VerifiedRecords {
   // Whether every record of `guard` is known to match its checksum.
   bool known_intact(const Guard& guard) const;
 
-  // Returns once every record of `guard` is known to match its checksum; throws kCorrupt for the
-  // first that does not (remembered: it is read only once), or what reading throws. Records within
-  // `window` are checked there.
-  void require_intact(const Guard& guard, const ReadWindow& window = {});
+  bool verifies() const override;
 
  private:
+  // A record that does not match is remembered, too: it is read only once.
+  std::optional<Error> find_fault(const Guard& guard, const ReadWindow& window) const override;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Fails if an #include points up: check_floors.py [ROOT]
+"""Fails if an #include or a forward declaration points up: check_floors.py [ROOT]
 
-A file may include its own floor and those below it:
+A file may include, and declare types of, its own floor and those below it:
 
     formats/bytes, formats/format.h, formats/payloads, formats/archives, formats/<name>,
     formats/registry, formats/arrays, fs, cli
@@ -13,6 +13,8 @@ import pathlib
 import re
 import sys
 
+from check_names import declared_types, types_of
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
 ROOMS = ("formats", "fs", "cli")
 FLOORS = ("formats/bytes", "formats/format.h", "formats/payloads", "formats/archives",
@@ -22,14 +24,14 @@ THREADS = {"atomic", "barrier", "condition_variable", "future", "latch", "mutex"
            "semaphore", "shared_mutex", "stop_token", "thread"}
 # The one bit that remembers a change is set by whichever thread sees it first.
 # libhdf5 answers one question at a time, in a child process that readers wait for.
-# Sources of chunks are numbered whichever thread makes them.
+# What is remembered of is numbered whichever thread makes it.
 # Memory is kept for whichever thread takes some next, as malloc does.
 # A store's open files are handed from reader to reader.
 # Paused decoders are handed from reader to reader, without a lock.
 ALLOWED = {("formats/bytes/block_memory.cc", "mutex"),
            ("formats/bytes/byte_source.h", "atomic"),
-           ("formats/bytes/chunk_source.cc", "atomic"),
            ("formats/bytes/paused_decoders.h", "atomic"),
+           ("formats/bytes/serial.cc", "atomic"),
            ("formats/hdf5/child_process.h", "mutex"),
            ("formats/zarr/directory_store.cc", "mutex")}
 
@@ -48,8 +50,19 @@ def floor_of(path):
     return "formats/<name>"
 
 
-def faults_of(path, text):
-    """What is wrong with the includes of one file, as lines of text."""
+def points_up(path, target):
+    """Why a file may not know the other one; empty where it may."""
+    floor, above = floor_of(path), floor_of(target)
+    if FLOORS.index(above) > FLOORS.index(floor):
+        return f"which is above {floor}"
+    if floor == above == "formats/<name>" and target.split("/")[1] != path.split("/")[1]:
+        return "which is another format"
+    return ""
+
+
+def faults_of(path, text, homes):
+    """What is wrong with the includes and declarations of one file, as lines of text. `homes`: which
+    file defines a type."""
     floor = floor_of(path)
     if floor is None:
         yield f"{path}: is on no floor"
@@ -66,17 +79,20 @@ def faults_of(path, text):
         target = floor_of(name)
         if target is None:
             yield f"{place}, which is on no floor"
-        elif FLOORS.index(target) > FLOORS.index(floor):
-            yield f"{place}, which is above {floor}"
-        elif floor == target == "formats/<name>" and name.split("/")[1] != path.split("/")[1]:
-            yield f"{place}, which is another format"
+        elif why := points_up(path, name):
+            yield f"{place}, {why}"
+    for name, line in declared_types(text):
+        if name in homes and (why := points_up(path, homes[name])):
+            yield f"{path}:{line}: declares {name} of {homes[name]}, {why}"
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1])
     files = sorted(p for room in ROOMS for p in (root / room).rglob("*") if p.suffix in (".h", ".cc"))
-    faults = [fault for path in files
-              for fault in faults_of(path.relative_to(root).as_posix(), path.read_text())]
+    texts = {path.relative_to(root).as_posix(): path.read_text() for path in files}
+    homes = {name: path for path, text in texts.items() for name, _ in types_of(text)
+             if floor_of(path) is not None}
+    faults = [fault for path, text in texts.items() for fault in faults_of(path, text, homes)]
     for fault in faults:
         print(fault)
     if not files:

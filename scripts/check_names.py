@@ -21,9 +21,13 @@ TYPE = re.compile(r"(?:template\s*<.*>\s*)?(?:class|struct|union|enum(?:\s+(?:cl
                   r"(?:\w+\s*\((?:[^()]|\([^()]*\))*\)\s*|\[\[.*?\]\]\s*)*(\w+(?:\s*<[^{]*>)?)\s*(?:final\s*)?"
                   r"(?::(?!:).*)?$", re.DOTALL)
 
+DECLARED = re.compile(r"(?:template\s*<.*>\s*)?(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+"
+                      r"(\w+)\s*(?::\s*[\w:]+)?$", re.DOTALL)
 
-def types_of(text):
-    """The types that a file defines in namespace npyfs itself: their names and lines."""
+
+def statements(text):
+    """What stands in namespace npyfs itself before each `{` and each `;`: its words, that
+    character, and the offset of the words, in the text without what is no code."""
     text = SKIPPED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
     scopes = []
     head = 0  # where what stands before the next brace begins
@@ -33,14 +37,27 @@ def types_of(text):
         if match.group() == "}":
             if scopes:
                 scopes.pop()
-        elif match.group() == "{":
-            if namespace := NAMESPACE.match(before):
-                scopes.append(namespace.group(1) or "")
-                continue
-            if scopes == ["npyfs"] and (found := TYPE.match(before)):
-                line = text.count("\n", 0, text.index(before, at) + found.start(1)) + 1
-                yield re.sub(r"\s+", "", found.group(1)), line
-            scopes.append(None)
+            continue
+        if scopes == ["npyfs"]:
+            yield before, match.group(), text.index(before, at)
+        if match.group() == "{":
+            namespace = NAMESPACE.match(before)
+            scopes.append((namespace.group(1) or "") if namespace else None)
+
+
+def types_of(text):
+    """The types that a file defines in namespace npyfs itself: their names and lines."""
+    for before, end, at in statements(text):
+        if end == "{" and not NAMESPACE.match(before) and (found := TYPE.match(before)):
+            line = text.count("\n", 0, at + found.start(1)) + 1
+            yield re.sub(r"\s+", "", found.group(1)), line
+
+
+def declared_types(text):
+    """The types that a file declares in namespace npyfs itself and leaves to others to define."""
+    for before, end, at in statements(text):
+        if end == ";" and (found := DECLARED.match(before)):
+            yield found.group(1), text.count("\n", 0, at + found.start(1)) + 1
 
 
 def main():

@@ -63,7 +63,7 @@ run_tests() {
 }
 
 check_format() {
-  /usr/bin/python3 scripts/check_floors.py || fail "an include points up the floors"
+  /usr/bin/python3 scripts/check_floors.py || fail "an include or a declaration points up the floors"
   /usr/bin/python3 scripts/check_names.py || fail "two files define one name"
   find formats fs cli tests \( -name '*.h' -o -name '*.cc' \) -print0 |
     xargs -0 -P "$(nproc)" -n 50 clang-format --dry-run -Werror ||

@@ -332,10 +332,6 @@ class ComposedTable : public RecordTable {
     return table(place).damage(place.record);
   }
   std::uint64_t damaged_count() const override { return damaged_count_; }
-  std::optional<Checksum> checksum(std::uint64_t record) const override {
-    const SourceRecord place = rows_[record];
-    return table(place).checksum(place.record);
-  }
   std::vector<std::uint64_t> shard_starts() const override {
     std::vector<std::vector<std::uint64_t>> own;
     for (const TablePtr& table : parts_->tables) {

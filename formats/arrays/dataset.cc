@@ -141,7 +141,7 @@ class DatasetBuilder {
     for (const OpenedSource* source : sources) {
       OpenedSource& table = tables.emplace_back(*source);
       if (!is_table(source)) {
-        table.tables = {rows_of_store(*source)};
+        table.tables = {rows_of_store(*source, *options_.fields.verifier)};
       }
     }
     std::vector<const OpenedSource*> pointers;

@@ -37,6 +37,8 @@ struct FieldChoices {
   std::map<std::string, std::string> rename;
   std::string pad_value = "0";
   std::optional<ImageSize> image;  // --image
+  // Says what is intact of what fields, keys and ragged arrays are made of. Must outlive them.
+  const Verifier* verifier = &strict_verifier();
 };
 
 struct DatasetOptions {
@@ -48,8 +50,6 @@ struct DatasetOptions {
   std::map<std::string, std::string> maps;                // --map ARRAY=TABLE
   SplitRule split_rule;                                   // --split, --split-list
   View view;                                              // --rows, --shuffle, --rank, --pad, ...
-  // With --verify=mount: throws kCorrupt where a record fails its checksum, and remembers it.
-  std::function<void(const Guard&)> require_intact;
 };
 
 // One SOURCE of the command line, its files opened, in order: all tables or all stores.

@@ -31,14 +31,6 @@ class MappedTable : public RecordTable {
   StringList keys_;
 };
 
-// Texts have no checksums and are decoded one by one.
-class NoContext : public DecodeContext {
-  void require_intact(const RecordTable& /*table*/, std::uint64_t /*record*/) override {}
-  void mark_damaged(ByteRange /*range*/, std::exception_ptr why) override {
-    std::rethrow_exception(why);
-  }
-};
-
 // Back from numpy's <U; lone surrogates are bytes that were no UTF-8.
 std::string from_utf32(std::span<const std::byte> text) {
   std::string out;
@@ -53,9 +45,9 @@ std::string from_utf32(std::span<const std::byte> text) {
   return out;
 }
 
-StringList values_of_field(const RecordTable& table, const Field& field) {
+StringList values_of_field(const RecordTable& table, const Field& field, const Verifier& verifier) {
   StringList values;
-  NoContext context;
+  StrictReader reader(verifier);
   Item item;
   std::vector<std::byte> text;
   for (std::uint64_t record = 0; record < table.size(); ++record) {
@@ -75,7 +67,7 @@ StringList values_of_field(const RecordTable& table, const Field& field) {
                               field.name, item.dtype.text()));
     }
     text.assign(item.dtype.itemsize, std::byte{0});
-    field.typed->decode(record, text, context);
+    read_item(*field.typed, record, text, reader);
     values.append(from_utf32(text));
   }
   return values;
@@ -97,10 +89,10 @@ SourcePtr open_map(const std::string& map) {
 
 }  // namespace
 
-TablePtr map_keys(TablePtr table, const std::string& map) {
+TablePtr map_keys(TablePtr table, const std::string& map, const Verifier& verifier) {
   for (const Field& field : table->fields()) {
     if (field.name == map && field.typed != nullptr) {
-      return std::make_shared<MappedTable>(table, values_of_field(*table, field));
+      return std::make_shared<MappedTable>(table, values_of_field(*table, field, verifier));
     }
   }
   const auto values = read_key_map(*open_map(map));

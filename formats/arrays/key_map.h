@@ -12,7 +12,8 @@ namespace npyfs {
 
 // `table` with other keys: for each record what `map` says of it. `map` is a text field of `table`,
 // else a file with lines of key and value; an empty file is the identity. Throws kCorrupt where it
-// lacks a key or has one twice, or a value is damaged; kUsage where it is neither.
-TablePtr map_keys(TablePtr table, const std::string& map);
+// lacks a key or has one twice, or a value is damaged or `verifier`
+// says so; kUsage where it is neither.
+TablePtr map_keys(TablePtr table, const std::string& map, const Verifier& verifier);
 
 }  // namespace npyfs

@@ -45,12 +45,12 @@ class FieldLayout {
 
   LaidOutField lay_out() {
     choose_column();
-    found_ = survey(*column_, *table_);
+    found_ = survey(*column_, *table_, *choices_.verifier);
     convert();
     require_declared_dtype();
     if (!fits()) {
       fall_back_to_bytes(fmt::format("cannot be one array: {}", found_.odd_record));
-      found_ = survey(*column_, *table_);
+      found_ = survey(*column_, *table_, *choices_.verifier);
     }
     result_.rate_hz = column_->rate_hz();
     if (const std::string clash = column_->rate_clash(); !clash.empty()) {
@@ -123,7 +123,7 @@ class FieldLayout {
   void decode_payload() {
     const std::string* decode = chosen(choices_.decode, name_);
     const Payload* wanted = decode != nullptr ? payload_of_extension(*decode) : nullptr;
-    const auto first = first_payload(field_);
+    const auto first = first_payload(field_, *choices_.verifier);
     const Payload* payload = wanted  ? wanted
                              : first ? find_payload(field_, *first)
                                      : payload_of_extension(field_.extension);
@@ -135,6 +135,7 @@ class FieldLayout {
     try {
       column_ = payload->make({.bytes = field_.bytes,
                                .table = *table_,
+                               .verifier = *choices_.verifier,
                                .named = wanted != nullptr || !field_.extension.empty(),
                                .image = choices_.image});
     } catch (const Error& error) {

@@ -30,9 +30,6 @@ class PickledTable : public RecordTable {
   const Damage* damage(std::uint64_t record) const override { return base_->damage(record); }
   std::uint64_t damaged_count() const override { return base_->damaged_count(); }
   std::vector<std::uint64_t> shard_starts() const override { return base_->shard_starts(); }
-  std::optional<Checksum> checksum(std::uint64_t record) const override {
-    return base_->checksum(record);
-  }
 
  private:
   TablePtr base_;
@@ -54,7 +51,7 @@ const Payload* maker_of_fields(const Field& field, const std::string& name,
     const Payload* payload = payload_of_extension(decode->second);
     return payload != nullptr && payload->make_fields != nullptr ? payload : nullptr;
   }
-  const auto first = first_payload(field);
+  const auto first = first_payload(field, *choices.verifier);
   return first ? find_fields_payload(field, *first) : nullptr;
 }
 
@@ -101,7 +98,8 @@ TablePtr unpack_pickles(TablePtr table, const FieldChoices& choices, const std::
   for (const Field& field : table->fields()) {
     const std::string& name = array.empty() || field.name != "x" ? field.name : array;
     const Payload* maker = maker_of_fields(field, name, choices);
-    auto made = maker != nullptr ? maker->make_fields(field, *table, warn) : std::nullopt;
+    auto made = maker != nullptr ? maker->make_fields(field, *table, *choices.verifier, warn)
+                                 : std::nullopt;
     any = any || made;
     if (made && array.empty()) {
       resolve_clashes(field, *table, choices, fields, *made);

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "formats/arrays/stored_array.h"
-#include "formats/extents.h"
+#include "formats/bytes/strict_reader.h"
 
 namespace npyfs {
 
@@ -19,88 +19,6 @@ namespace {
 // Offsets are held in memory whole: as much as one decoded chunk may take.
 constexpr std::uint64_t kMostNbytes = kMostDecodedNbytes;
 constexpr std::uint64_t kReadNbytes = std::uint64_t{1} << 20;
-
-void require_guarded(const Guard& guard) {
-  for (std::uint64_t i = 0; guard.table != nullptr && i < guard.count; ++i) {
-    const auto checksum = guard.table->checksum(guard.first + i);
-    if (checksum && !matches(*checksum)) {
-      throw checksum_error(record_name(*guard.table, guard.first + i), checksum->payload);
-    }
-  }
-}
-
-class StrictContext : public DecodeContext {
-  void require_intact(const RecordTable& table, std::uint64_t record) override {
-    require_guarded({&table, record, 1});
-  }
-  void mark_damaged(ByteRange /*range*/, std::exception_ptr why) override {
-    std::rethrow_exception(why);
-  }
-};
-
-// What planned pieces stand for, without a cache: each chunk is decoded once while pieces of it
-// follow each other.
-class PlainReader {
- public:
-  // Fills `out` with the bytes of the array from `begin` on.
-  void read(const Array& array, std::uint64_t begin, std::span<std::byte> out) {
-    while (!out.empty()) {
-      plan_.clear();
-      array.plan({begin, begin + out.size()}, plan_);
-      for (const Piece& piece : plan_.pieces()) {
-        read(piece, out.first(piece.nbytes));
-        out = out.subspan(piece.nbytes);
-        begin += piece.nbytes;
-      }
-    }
-  }
-
- private:
-  void read(const Piece& piece, std::span<std::byte> out) {
-    if (!(piece.guard.table == verified_.table && piece.guard.first == verified_.first &&
-          piece.guard.count == verified_.count)) {
-      require_guarded(piece.guard);
-      verified_ = piece.guard;
-    }
-    switch (piece.kind) {
-      case Piece::Kind::kExtent:
-        piece.source->read_at(piece.offset, out);
-        break;
-      case Piece::Kind::kChunk:
-        std::memcpy(out.data(), decoded(*piece.chunks, piece.chunk).data() + piece.offset,
-                    out.size());
-        break;
-      case Piece::Kind::kMemory:
-        std::memcpy(out.data(), piece.memory, out.size());
-        break;
-      case Piece::Kind::kFill:
-        for (std::size_t i = 0; i < out.size(); ++i) {
-          out[i] = piece.memory[(piece.offset + i) % piece.pattern_nbytes];
-        }
-        break;
-      case Piece::Kind::kDamaged:
-        throw Error(*piece.error);
-    }
-  }
-
-  const std::vector<std::byte>& decoded(const ChunkSource& chunks, std::uint64_t chunk) {
-    if (chunks_ != &chunks || chunk_ != chunk) {
-      chunks_ = nullptr;
-      bytes_.resize(chunks.chunk_nbytes(chunk));
-      chunks.decode(chunk, bytes_, context_);
-      chunks_ = &chunks;
-      chunk_ = chunk;
-    }
-    return bytes_;
-  }
-
-  Plan plan_;
-  StrictContext context_;
-  Guard verified_;
-  const ChunkSource* chunks_ = nullptr;  // what bytes_ are a chunk of
-  std::uint64_t chunk_ = 0;
-  std::vector<std::byte> bytes_;
-};
 
 [[noreturn]] void refuse(const RaggedPair& pair, const std::string& what) {
   throw Error(ErrorKind::kUnsupported,
@@ -186,12 +104,11 @@ const StoredArray* find_offsets(const Group& group, const std::string& name) {
 
 std::shared_ptr<const RaggedPair> make_ragged_pair(const StoredArray& values,
                                                    const StoredArray& offsets,
-                                                   const std::string& name) {
-  auto pair = std::make_shared<RaggedPair>();
-  pair->values = make_stored_array(values, name, true);
-  pair->offsets = make_stored_array(offsets, name + std::string(kOffsetsEnd), true);
-  pair->name = name;
-  return pair;
+                                                   const std::string& name,
+                                                   const Verifier& verifier) {
+  return std::make_shared<RaggedPair>(RaggedPair{
+      make_stored_array(values, name, true),
+      make_stored_array(offsets, name + std::string(kOffsetsEnd), true), name, verifier});
 }
 
 OffsetsPtr read_offsets(const RaggedPair& pair) {
@@ -204,8 +121,8 @@ OffsetsPtr read_offsets(const RaggedPair& pair) {
     refuse(pair, fmt::format("it has {} numbers, expected 1 to {}", count,
                              kMostNbytes / sizeof(std::int64_t)));
   }
-  const SourceWatch watch;
-  PlainReader reader;
+  StrictReader reader(pair.verifier);
+  const PlanRead plan_read = [&](ByteRange range, Plan& plan) { pair.offsets->plan(range, plan); };
   auto offsets = std::make_shared<std::vector<std::int64_t>>();
   std::int64_t before = 0;
   // In pieces: what are no offsets is not read, nor kept, to its end.
@@ -214,7 +131,7 @@ OffsetsPtr read_offsets(const RaggedPair& pair) {
     const std::uint64_t end = std::min(count, first + kReadNbytes / sizeof(std::int64_t));
     offsets->resize(end);
     const std::span<std::int64_t> numbers = std::span(*offsets).subspan(first);
-    reader.read(*pair.offsets, first * sizeof(std::int64_t), std::as_writable_bytes(numbers));
+    reader.read(plan_read, first * sizeof(std::int64_t), std::as_writable_bytes(numbers));
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const std::int64_t number = numbers[i];
       const bool fits = first + i == 0 ? number == 0 : number >= before;
@@ -229,7 +146,6 @@ OffsetsPtr read_offsets(const RaggedPair& pair) {
   if (static_cast<std::uint64_t>(before) != rows) {
     refuse(pair, fmt::format("its last number is {}, expected the {} rows", before, rows));
   }
-  watch.check_unchanged();
   return offsets;
 }
 

@@ -25,7 +25,8 @@ inline constexpr std::string_view kOffsetsEnd = "_offsets";
 struct RaggedPair {
   ArrayPtr values;
   ArrayPtr offsets;
-  std::string name;  // of the values, for messages
+  std::string name;          // of the values, for messages
+  const Verifier& verifier;  // with which the offsets are read
 };
 
 // Who has the offsets of a pair: read_offsets(), or what was read before.
@@ -35,10 +36,11 @@ using FindOffsets = std::function<OffsetsPtr(const std::shared_ptr<const RaggedP
 // itself. Null where there are none.
 const StoredArray* find_offsets(const Group& group, const std::string& name);
 
-// The pair of the array and its offsets, in C order.
+// The pair of the array and its offsets, in C order. `verifier` must outlive it.
 std::shared_ptr<const RaggedPair> make_ragged_pair(const StoredArray& values,
                                                    const StoredArray& offsets,
-                                                   const std::string& name);
+                                                   const std::string& name,
+                                                   const Verifier& verifier);
 
 // Reads them, 8 bytes a record, verifying what can be. Throws kUnsupported, naming the array, where
 // they are no offsets of the values; what reading throws.

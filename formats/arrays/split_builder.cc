@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "formats/arrays/composed_table.h"
-#include "formats/arrays/failing_records.h"
+#include "formats/arrays/find_damage.h"
 #include "formats/arrays/join.h"
 #include "formats/arrays/key_items.h"
 #include "formats/arrays/key_map.h"
@@ -140,7 +140,7 @@ TablePtr SplitBuilder::mapped_keys(const std::string& map) const {
                               map, members_[0].text));
     }
   }
-  return map_keys(members_[0].table, map);
+  return map_keys(members_[0].table, map, *options_.fields.verifier);
 }
 
 bool SplitBuilder::is_permissive(const Member& member) const {
@@ -150,8 +150,8 @@ bool SplitBuilder::is_permissive(const Member& member) const {
 void SplitBuilder::leave_out_known_damage() {
   std::vector<std::uint64_t> bad;
   for (const Member& member : members_) {
-    if (options_.verify == Verify::kMount && options_.require_intact) {
-      const auto failing = find_failing(*member.table, options_.require_intact, warn_);
+    if (options_.verify == Verify::kMount) {
+      const auto failing = find_failing(*member.table, *options_.fields.verifier, warn_);
       if (is_permissive(member)) {
         bad.insert(bad.end(), failing.begin(), failing.end());
       }

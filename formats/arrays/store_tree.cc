@@ -8,11 +8,11 @@
 #include <map>
 #include <utility>
 
+#include "formats/arrays/find_damage.h"
 #include "formats/arrays/names.h"
 #include "formats/arrays/ragged.h"
 #include "formats/arrays/sources_by_array.h"
 #include "formats/arrays/stored_array.h"
-#include "formats/arrays/verify_stored.h"
 #include "formats/bytes/value_access.h"
 #include "formats/registry.h"
 
@@ -42,7 +42,8 @@ const std::string& shown_name(const StoredArray& array) {
 class Appender {
  public:
   // `first` is what messages call it.
-  Appender(Group& all, std::string first) : all_(all), first_(std::move(first)) {}
+  Appender(Group& all, std::string first, const Verifier& verifier)
+      : all_(all), first_(std::move(first)), verifier_(verifier) {}
 
   void append(const Group& more, const std::string& name) {
     more_ = name;
@@ -86,11 +87,11 @@ class Appender {
       const auto [at, is_new] = offsets_.try_emplace(below(path, own->name));
       std::vector<std::int64_t>& offsets = at->second;
       if (is_new) {
-        offsets =
-            first_offsets(*make_ragged_pair(*find_named(all.arrays, values.name), *before, name));
+        offsets = first_offsets(
+            *make_ragged_pair(*find_named(all.arrays, values.name), *before, name, verifier_));
       }
       if (!offsets.empty()) {
-        const OffsetsPtr added = read_offsets(*make_ragged_pair(values, *own, name));
+        const OffsetsPtr added = read_offsets(*make_ragged_pair(values, *own, name, verifier_));
         std::transform(added->begin() + 1, added->end(), std::back_inserter(offsets),
                        [rows = offsets.back()](std::int64_t offset) { return rows + offset; });
       }
@@ -159,6 +160,7 @@ class Appender {
 
   Group& all_;
   std::string first_;
+  const Verifier& verifier_;  // with which offsets are read
   std::string more_;
   const Dict* more_attributes_ = nullptr;
   // Of ragged arrays: where their records begin, by the path of the array that is to say so.
@@ -173,7 +175,8 @@ struct Member {
   Group root;
 };
 
-Group concatenate_sources(const std::vector<const OpenedSource*>& sources) {
+Group concatenate_sources(const std::vector<const OpenedSource*>& sources,
+                          const Verifier& verifier) {
   std::vector<StorePtr> stores;
   std::vector<std::string> names;
   for (const OpenedSource* source : sources) {
@@ -182,14 +185,15 @@ Group concatenate_sources(const std::vector<const OpenedSource*>& sources) {
       names.push_back(store->sources.empty() ? source->text : store->sources.front()->name());
     }
   }
-  return concatenate_stores(stores, names);
+  return concatenate_stores(stores, names, verifier);
 }
 
-std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sources) {
+std::vector<Member> gather_members(const std::vector<const OpenedSource*>& sources,
+                                   const Verifier& verifier) {
   std::vector<Member> members;
   for (const auto& part : sources_by_array(sources)) {
     const OpenedSource& first = *part.front();
-    members.push_back({first.array, first.text, first.format, concatenate_sources(part)});
+    members.push_back({first.array, first.text, first.format, concatenate_sources(part, verifier)});
   }
   return members;
 }
@@ -276,7 +280,8 @@ class TreeBuilder {
     }
     std::shared_ptr<const RaggedPair>& pair = pairs_[offsets];
     if (pair == nullptr) {
-      pair = make_ragged_pair(*find_named(group.arrays, values), *offsets, below(path, values));
+      pair = make_ragged_pair(*find_named(group.arrays, values), *offsets, below(path, values),
+                              *options_.fields.verifier);
     }
     return pair;
   }
@@ -340,12 +345,12 @@ class TreeBuilder {
 
   // With --verify=mount: whether the array is to be shown.
   bool intact(const StoredArray& stored, const std::string& what) const {
-    if (options_.verify != Verify::kMount || !options_.require_intact) {
+    if (options_.verify != Verify::kMount) {
       return true;
     }
-    StoredDamage damage;
+    FoundDamage damage;
     try {
-      damage = find_damage(stored, options_.require_intact);
+      damage = find_damage(stored, *options_.fields.verifier);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kTooLarge || !options_.permissive) {
         throw;
@@ -353,12 +358,12 @@ class TreeBuilder {
       warn_(fmt::format("{}; {} is left out", error.what(), what));
       return false;
     }
-    if (damage.chunks == 0) {
+    if (damage.damaged == 0) {
       return true;
     }
     std::string text = damage.first;
     if (damage.checked > 1) {
-      text += fmt::format(" ({} of {} chunks of {} fail)", damage.chunks, damage.checked, what);
+      text += fmt::format(" ({} of {} chunks of {} fail)", damage.damaged, damage.checked, what);
     }
     warn_(options_.permissive ? fmt::format("{}; {} is left out", text, what) : text);
     return !options_.permissive;
@@ -380,11 +385,12 @@ std::uint64_t joinable_rows(const StoredArray& stored, const std::string& text) 
 }
 
 // A record for each row, or, where the array is ragged, for each that its offsets tell.
-TableField rows_of_array(const Group& root, const StoredArray& stored, const OpenedSource& source) {
+TableField rows_of_array(const Group& root, const StoredArray& stored, const OpenedSource& source,
+                         const Verifier& verifier) {
   const std::string name = source.array.empty() ? shown_name(stored) : kMainName;
   joinable_rows(stored, source.text);
   if (const StoredArray* offsets = find_offsets(root, stored.name)) {
-    const auto pair = make_ragged_pair(stored, *offsets, name);
+    const auto pair = make_ragged_pair(stored, *offsets, name, verifier);
     return {name, make_ragged_column(pair->values, read_offsets(*pair))};
   }
   return {name, make_row_column(make_stored_array(stored, name, true))};
@@ -450,10 +456,10 @@ const StoredArray* main_array(const Group& root) {
   return root.arrays.size() == 1 ? &root.arrays.front() : nullptr;
 }
 
-Group concatenate_stores(const std::vector<StorePtr>& stores,
-                         const std::vector<std::string>& names) {
+Group concatenate_stores(const std::vector<StorePtr>& stores, const std::vector<std::string>& names,
+                         const Verifier& verifier) {
   Group all = stores.front()->root;
-  Appender appender(all, names.front());
+  Appender appender(all, names.front(), verifier);
   for (std::size_t i = 1; i < stores.size(); ++i) {
     appender.append(stores[i]->root, names[i]);
   }
@@ -463,7 +469,7 @@ Group concatenate_stores(const std::vector<StorePtr>& stores,
 
 StoreTree build_store_tree(const std::vector<const OpenedSource*>& sources, bool is_root,
                            const DatasetOptions& options, const Warn& warn) {
-  std::vector<Member> members = gather_members(sources);
+  std::vector<Member> members = gather_members(sources, *options.fields.verifier);
   const std::string format = members.front().format;
   const Group joined = join_members(std::move(members));
   require_distinct(joined);
@@ -474,8 +480,9 @@ StoreTree build_store_tree(const std::vector<const OpenedSource*>& sources, bool
   return tree;
 }
 
-std::shared_ptr<const RecordTable> rows_of_store(const OpenedSource& source) {
-  const Group root = concatenate_sources({&source});
+std::shared_ptr<const RecordTable> rows_of_store(const OpenedSource& source,
+                                                 const Verifier& verifier) {
+  const Group root = concatenate_sources({&source}, verifier);
   std::vector<const StoredArray*> chosen;
   if (!source.array.empty()) {
     chosen.push_back(&require_main_array(root, source.text));
@@ -493,7 +500,7 @@ std::shared_ptr<const RecordTable> rows_of_store(const OpenedSource& source) {
   std::vector<SourcePtr> files;
   for (const StoredArray* stored : chosen) {
     if (values_of_offsets(root, stored->name).empty()) {
-      fields.push_back(rows_of_array(root, *stored, source));
+      fields.push_back(rows_of_array(root, *stored, source, verifier));
       files.insert(files.end(), stored->sources.begin(), stored->sources.end());
     }
   }

@@ -21,8 +21,8 @@ const StoredArray* main_array(const Group& root);
 // Stores one after another: arrays of one path are put one behind the other along axis 0, a group
 // that only some have is taken as it is; attributes are the first one's. `names` are for messages.
 // Throws kUnsupported where one lacks an array that another has in the same group.
-Group concatenate_stores(const std::vector<StorePtr>& stores,
-                         const std::vector<std::string>& names);
+Group concatenate_stores(const std::vector<StorePtr>& stores, const std::vector<std::string>& names,
+                         const Verifier& verifier);
 
 struct StoreTree {
   Split split;                       // its arrays and groups
@@ -39,6 +39,7 @@ StoreTree build_store_tree(const std::vector<const OpenedSource*>& sources, bool
 // A store's arrays as a table with a record for each row, to be joined with records: its main array
 // under the name x where the source has an ARRAY, else all arrays at its root. Throws kUnsupported
 // where that cannot be.
-std::shared_ptr<const RecordTable> rows_of_store(const OpenedSource& source);
+std::shared_ptr<const RecordTable> rows_of_store(const OpenedSource& source,
+                                                 const Verifier& verifier);
 
 }  // namespace npyfs

@@ -46,9 +46,7 @@ class TransposedNpy : public DecodedGrid {
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& context) const override {
-    if (npy_.guarded_by != nullptr) {
-      context.require_intact(*npy_.guarded_by, npy_.record);
-    }
+    context.require_intact(npy_.guard());
     const Shape tile = stored_shape(chunk);
     std::vector<std::byte> stored(out.size());
     read_tile(chunk_begin(chunk), tile, stored);

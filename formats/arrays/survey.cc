@@ -48,7 +48,8 @@ std::uint64_t rows_of(const Shape& shape) { return shape.empty() ? 1 : shape[0];
 
 class Surveyor {
  public:
-  Surveyor(const Column& column, const RecordTable& table) : column_(column), table_(table) {
+  Surveyor(const Column& column, const RecordTable& table, const Verifier& verifier)
+      : column_(column), table_(table), verifier_(verifier) {
     found_.records = column.size();
   }
 
@@ -75,12 +76,12 @@ class Surveyor {
     try {
       column_.inspect(record, item);
     } catch (const Error& error) {
-      const auto checksum =
-          error.kind() == ErrorKind::kCorrupt ? failing_checksum(guard(record)) : std::nullopt;
-      if (!checksum) {
+      const auto fault = error.kind() == ErrorKind::kCorrupt ? verifier_.fault_of(guard(record))
+                                                             : std::optional<Error>();
+      if (!fault) {
         throw;
       }
-      add_damaged(record, checksum_error(record_name(table_, record), checksum->payload));
+      add_damaged(record, *fault);
       return;
     }
     if (item.damage != nullptr) {
@@ -98,7 +99,7 @@ class Surveyor {
   // That of the record's stored bytes: a column of known type has none to ask for.
   Guard guard(std::uint64_t record) const {
     for (const StoredUnit& unit : table_.stored()) {
-      if (const Guard guard = unit.bytes->guard(record); guard.table != nullptr) {
+      if (const Guard guard = unit.bytes->guard(record); guard.checksums != nullptr) {
         return guard;
       }
     }
@@ -234,6 +235,7 @@ class Surveyor {
 
   const Column& column_;
   const RecordTable& table_;
+  const Verifier& verifier_;
   Survey found_;
   std::shared_ptr<DamageList> damaged_ = std::make_shared<DamageList>();
   bool started_ = false;
@@ -241,13 +243,8 @@ class Surveyor {
 
 }  // namespace
 
-std::optional<Checksum> failing_checksum(const Guard& guard) {
-  const auto checksum = guard.table != nullptr ? guard.table->checksum(guard.first) : std::nullopt;
-  return checksum && !matches(*checksum) ? checksum : std::nullopt;
-}
-
-Survey survey(const Column& column, const RecordTable& table) {
-  return Surveyor(column, table).look();
+Survey survey(const Column& column, const RecordTable& table, const Verifier& verifier) {
+  return Surveyor(column, table, verifier).look();
 }
 
 }  // namespace npyfs

@@ -43,12 +43,8 @@ struct Survey {
 };
 
 // Inspects every item, unless the column knows that all are alike. An item that contradicts what
-// was declared but whose record fails its checksum is damaged, not contradicting; where records are
-// not to be verified none is.
-Survey survey(const Column& column, const RecordTable& table);
-
-// The checksum of the guard's first record, if it is to be verified and does not match. Reads the
-// record whole.
-std::optional<Checksum> failing_checksum(const Guard& guard);
+// was declared but whose record fails its checksum, as `verifier` says, is damaged, not
+// contradicting.
+Survey survey(const Column& column, const RecordTable& table, const Verifier& verifier);
 
 }  // namespace npyfs

@@ -5,25 +5,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "formats/bytes/error.h"
 
 namespace npyfs {
 
-namespace {
-
-std::uint64_t next_serial() {
-  static std::atomic<std::uint64_t> last{0};
-  return ++last;
+void DecodeContext::require_good() const {
+  if (!damage_.empty()) {
+    std::rethrow_exception(damage_.front().why);
+  }
 }
-
-}  // namespace
-
-ChunkSource::ChunkSource() : serial_(next_serial()) {}
-
-ChunkSource::ChunkSource(const ChunkSource& /*other*/) : ChunkSource() {}
 
 void Block::require_unchanged() const {
   for (const ByteSource* source : sources) {
@@ -42,11 +34,24 @@ std::uint64_t Block::nbytes_from(std::uint64_t offset, const ByteSource& source)
 }
 
 void Block::require_good(ByteRange range) const {
-  for (const Damage& bad : damage) {
+  for (const DamagedRange& bad : damage) {
     if (bad.range.begin < range.end && range.begin < bad.range.end) {
       std::rethrow_exception(bad.why);
     }
   }
+}
+
+void decode_block(const ChunkSource& chunks, std::uint64_t chunk, const Verifier& verifier,
+                  Block& block) {
+  const SourceWatch watch;
+  block.bytes.resize(chunks.chunk_nbytes(chunk));
+  DecodeContext context(verifier);
+  chunks.decode(chunk, block.bytes, context);
+  watch.check_unchanged();
+  block.damage = context.take_damage();
+  block.sources = watch.read();
+  std::sort(block.sources.begin(), block.sources.end());
+  block.sources.erase(std::unique(block.sources.begin(), block.sources.end()), block.sources.end());
 }
 
 CachedSource::CachedSource(SourcePtr base, std::uint64_t nbytes, std::uint64_t chunk_nbytes,
@@ -65,8 +70,7 @@ void CachedSource::do_read(std::uint64_t offset, std::span<std::byte> out) const
     const std::uint64_t within = offset % chunk_nbytes_;
     const auto block = cache_.get(*chunks_, chunk);
     const std::uint64_t n = std::min<std::uint64_t>(out.size(), block->nbytes_from(within, *this));
-    block->require_good({within, within + n});
-    std::memcpy(out.data(), block->bytes.data() + within, n);
+    std::memcpy(out.data(), block->good_bytes({within, within + n}), n);
     offset += n;
     out = out.subspan(n);
   }

@@ -16,36 +16,48 @@
 #include "formats/bytes/block_memory.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/byte_source.h"
+#include "formats/bytes/serial.h"
+#include "formats/bytes/verifier.h"
 
 namespace npyfs {
 
-class RecordTable;
+// What cannot be read of decoded bytes, and why.
+struct DamagedRange {
+  ByteRange range;
+  std::exception_ptr why;
+};
 
 // What a decoder may ask of, and tell, whoever runs it. One thread at a time.
 class DecodeContext {
  public:
-  virtual ~DecodeContext() = default;
+  // `verifier` must outlive the context.
+  explicit DecodeContext(const Verifier& verifier) : verifier_(verifier) {}
 
-  // Returns once `record` of `table` is known to match its checksum (or has none, or checksums are
-  // not wanted); throws kCorrupt where it does not.
-  virtual void require_intact(const RecordTable& table, std::uint64_t record) = 0;
+  // Throws kCorrupt for a record of `guard` that does not match its checksum, if that is verified.
+  void require_intact(const Guard& guard) { verifier_.require_intact(guard); }
 
   // `range` of the chunk could not be decoded because of `why`; the rest of the chunk is good.
-  virtual void mark_damaged(ByteRange range, std::exception_ptr why) = 0;
+  void mark_damaged(ByteRange range, std::exception_ptr why) {
+    damage_.push_back({range, std::move(why)});
+  }
+
+  // Throws the first damage that was marked, if any.
+  void require_good() const;
+  // All that was marked, in that order.
+  std::vector<DamagedRange> take_damage() { return std::move(damage_); }
+
+ private:
+  const Verifier& verifier_;
+  std::vector<DamagedRange> damage_;
 };
 
 // Numbered chunks, each decoded whole. Immutable; any thread.
 class ChunkSource {
  public:
-  ChunkSource();
-  // A copy is another source.
-  ChunkSource(const ChunkSource& other);
-  ChunkSource& operator=(const ChunkSource&) = delete;
   virtual ~ChunkSource() = default;
 
-  // Identifies it in a cache. No other has or will have it while the process lives: an address is
-  // given to the next source once this one is gone.
-  std::uint64_t serial() const { return serial_; }
+  // Identifies it in a cache. A copy is another source.
+  std::uint64_t serial() const { return serial_.value(); }
 
   // Decoded size of a chunk in bytes.
   virtual std::uint64_t chunk_nbytes(std::uint64_t chunk) const = 0;
@@ -55,17 +67,13 @@ class ChunkSource {
                       DecodeContext& context) const = 0;
 
  private:
-  std::uint64_t serial_;
+  Serial serial_;
 };
 
 // A decoded chunk; what a reader holds cannot vanish.
 struct Block {
-  struct Damage {
-    ByteRange range;
-    std::exception_ptr why;
-  };
   BlockBytes bytes;
-  std::vector<Damage> damage;  // ascending, disjoint
+  std::vector<DamagedRange> damage;  // ascending, disjoint
   // What it was decoded from: whoever answers with it later makes sure that none has changed.
   std::vector<const ByteSource*> sources;
 
@@ -76,7 +84,17 @@ struct Block {
   void require_unchanged() const;
   // Throws the damage that `range` touches, if any.
   void require_good(ByteRange range) const;
+  // The bytes of `range`. Throws as require_good().
+  const std::byte* good_bytes(ByteRange range) const {
+    require_good(range);
+    return bytes.data() + range.begin;
+  }
 };
+
+// Makes `block` the decoded chunk. Throws what decoding throws, kChanged where a source that was
+// read has changed.
+void decode_block(const ChunkSource& chunks, std::uint64_t chunk, const Verifier& verifier,
+                  Block& block);
 
 // A bounded cache of decoded chunks. Any thread.
 class ChunkCache {

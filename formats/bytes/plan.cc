@@ -2,20 +2,47 @@
 
 #include "formats/bytes/plan.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace npyfs {
 
 namespace {
 
 // Whether `next` continues the records of `before`, possibly beginning inside its last one.
 bool continues(const Guard& before, const Guard& next) {
-  if (before.table != next.table) {
+  if (before.checksums != next.checksums) {
     return false;
   }
   const std::uint64_t end = before.first + before.count;
-  return next.table == nullptr || next.first == end || (next.first + 1 == end && next.count > 0);
+  return next.checksums == nullptr || next.first == end ||
+         (next.first + 1 == end && next.count > 0);
 }
 
 }  // namespace
+
+void fill_piece(const Piece& piece, std::byte* out) {
+  const std::size_t period = piece.pattern_nbytes;
+  const auto same = [&](std::size_t i) { return piece.memory[i] == piece.memory[0]; };
+  bool uniform = true;
+  for (std::size_t i = 1; i < period; ++i) {
+    uniform = uniform && same(i);
+  }
+  if (uniform) {
+    std::memset(out, static_cast<int>(piece.memory[0]), piece.nbytes);
+    return;
+  }
+  // One period byte by byte, then what is there over and over, each time twice as much.
+  std::uint64_t done = std::min<std::uint64_t>(period, piece.nbytes);
+  for (std::uint64_t i = 0; i < done; ++i) {
+    out[i] = piece.memory[(piece.offset + i) % period];
+  }
+  while (done < piece.nbytes) {
+    const std::uint64_t more = std::min(done, piece.nbytes - done);
+    std::memcpy(out + done, out, more);
+    done += more;
+  }
+}
 
 std::uint64_t Plan::nbytes() const {
   std::uint64_t sum = 0;

@@ -7,24 +7,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <span>
 #include <vector>
 
+#include "formats/bytes/byte_range.h"
 #include "formats/bytes/byte_source.h"
+#include "formats/bytes/checksums.h"
 #include "formats/bytes/chunk_source.h"
 #include "formats/bytes/error.h"
 
 namespace npyfs {
-
-class RecordTable;
-
-// Records whose checksum must have been verified before a piece may be answered.
-struct Guard {
-  const RecordTable* table = nullptr;  // null: nothing to verify
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
-};
 
 // What a piece points to belongs to the array that planned it, and lives as long.
 struct Piece {
@@ -46,6 +39,9 @@ struct Piece {
   const Error* error = nullptr;
   Guard guard;
 };
+
+// Writes all bytes of a piece that is kFill to `out`.
+void fill_piece(const Piece& piece, std::byte* out);
 
 // Collects pieces; those that continue each other become one.
 class Plan {
@@ -69,5 +65,9 @@ class Plan {
  private:
   std::vector<Piece> pieces_;
 };
+
+// Appends the pieces of a range of an array, an item, a file, or, once the plan is full, of its
+// beginning; nothing behind the end.
+using PlanRead = std::function<void(ByteRange range, Plan& plan)>;
 
 }  // namespace npyfs

@@ -92,9 +92,7 @@ class DecodedAudio : public DecodedGrid {
 
   void decode(std::uint64_t chunk, std::span<std::byte> out,
               DecodeContext& context) const override {
-    if (recording_.guarded_by != nullptr) {
-      context.require_intact(*recording_.guarded_by, recording_.record);
-    }
+    context.require_intact(recording_.guard());
     const std::uint64_t first = chunk_begin(chunk).front();
     if (dtype() == recording_.dtype) {
       recording_.samples->read(first, out);
@@ -166,11 +164,7 @@ const StoredNpy& require_member(const Store& archive, const ByteSource& file, co
 
 // One number, in whatever type it was saved. Labels depend on it: it is verified at once.
 double read_rate(const StoredNpy& npy, const ByteSource& file, const OpenContext& context) {
-  const auto checksum = npy.guarded_by ? npy.guarded_by->checksum(npy.record) : std::nullopt;
-  if (checksum && context.verify != Verify::kNever && !matches(*checksum)) {
-    throw corrupt_at(file.name(), checksum->payload.offset,
-                     "samplerate does not match its CRC-32; the file is damaged");
-  }
+  context.verifier->require_intact(npy.guard());
   std::vector<std::byte> stored(npy.header.dtype.itemsize);
   double rate = 0;
   if (*element_count(npy.header.shape) == 1 &&

@@ -34,8 +34,10 @@ struct Recording {
   SourcePtr mapped;
   std::uint64_t offset = 0;
   // Who can verify their bytes; null: nobody.
-  std::shared_ptr<const RecordTable> guarded_by;
+  std::shared_ptr<const Checksums> guarded_by;
   std::uint64_t record = 0;
+
+  Guard guard() const { return {guarded_by.get(), record, guarded_by != nullptr ? 1U : 0U}; }
 };
 
 // Whether the name is one of a recording: .wav or .npz, in any case.

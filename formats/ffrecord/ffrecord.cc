@@ -64,18 +64,31 @@ void read_pieces(const ByteSource& source, std::uint64_t begin, std::uint64_t en
   }
 }
 
-// The samples' places, and which of them cannot be.
-struct Samples {
+// The samples' places, and which of them cannot be. Immutable once the table is made.
+struct Samples : Checksums {
   SourcePtr source;
   ExtentColumn places;
   // The last sample, where it does not fit what `places` holds as three numbers: its end is the end
   // of the file, so that anything cut off or appended shows there.
   std::optional<ExtentColumn::Place> odd_last;
   DamageList damage;
+  // Of a packed folder: its last sample is its index and not shown.
+  std::optional<StringList> paths;
 
-  std::uint64_t size() const { return places.size() + (odd_last ? 1 : 0); }
+  std::uint64_t size() const override { return places.size() + (odd_last ? 1 : 0); }
+  std::uint64_t shown() const { return size() - (paths ? 1 : 0); }
   ExtentColumn::Place operator[](std::uint64_t sample) const {
     return sample == places.size() ? *odd_last : places[sample];
+  }
+  std::optional<Checksum> checksum(std::uint64_t sample) const override {
+    const ExtentColumn::Place place = (*this)[sample];
+    return Checksum{Checksum::Kind::kCrc32,
+                    {source.get(), place.offset, place.nbytes},
+                    {source.get(), kChecksumsBegin + 4 * sample, 4}};
+  }
+  std::string name_of(std::uint64_t sample) const override {
+    return paths && sample < paths->size() ? record_name(sample, (*paths)[sample])
+                                           : fmt::format("record {}", sample);
   }
 };
 
@@ -209,12 +222,9 @@ std::uint32_t read_header(const FixedHeader& header, Samples& samples) {
 
 class SampleColumn : public ByteColumn {
  public:
-  // `verified`: the table whose records must be verified before they are answered, or null.
-  SampleColumn(std::shared_ptr<const Samples> samples, std::uint64_t count,
-               const RecordTable* verified)
-      : samples_(std::move(samples)), count_(count), verified_(verified) {}
+  explicit SampleColumn(std::shared_ptr<const Samples> samples) : samples_(std::move(samples)) {}
 
-  std::uint64_t size() const override { return count_; }
+  std::uint64_t size() const override { return samples_->shown(); }
 
   bool locate(std::uint64_t record, std::vector<Extent>& out) const override {
     const ExtentColumn::Place place = (*samples_)[record];
@@ -226,9 +236,7 @@ class SampleColumn : public ByteColumn {
     return samples_->damage.find(record);
   }
 
-  Guard guard(std::uint64_t record) const override {
-    return verified_ == nullptr ? Guard{} : Guard{verified_, record, 1};
-  }
+  Guard guard(std::uint64_t record) const override { return {samples_.get(), record, 1}; }
 
   std::uint64_t run(std::uint64_t record) const override {
     if (record >= samples_->places.size()) {
@@ -248,30 +256,26 @@ class SampleColumn : public ByteColumn {
 
  private:
   std::shared_ptr<const Samples> samples_;
-  std::uint64_t count_;
-  const RecordTable* verified_;
 };
 
 class FfrecordTable : public RecordTable {
  public:
-  // `paths`: of a packed folder, whose last sample is not shown.
-  FfrecordTable(std::shared_ptr<const Samples> samples, std::optional<StringList> paths,
-                Verify verify)
-      : samples_(std::move(samples)), paths_(std::move(paths)) {
-    auto column =
-        std::make_shared<SampleColumn>(samples_, size(), verify == Verify::kNever ? nullptr : this);
+  explicit FfrecordTable(std::shared_ptr<const Samples> samples) : samples_(std::move(samples)) {
+    auto column = std::make_shared<SampleColumn>(samples_);
     Field x;
     x.name = "x";
     x.bytes = column;
-    x.maybe_pickled = !paths_;
-    x.extension = paths_ ? "bin" : "";  // files of all kinds
+    x.maybe_pickled = !samples_->paths;
+    x.extension = samples_->paths ? "bin" : "";  // files of all kinds
     fields_.push_back(std::move(x));
     stored_.push_back(StoredUnit{"", column});
   }
 
-  std::uint64_t size() const override { return samples_->size() - (paths_ ? 1 : 0); }
-  KeyKind key_kind() const override { return paths_ ? KeyKind::kText : KeyKind::kNone; }
-  std::string_view text_key(std::uint64_t record) const override { return (*paths_)[record]; }
+  std::uint64_t size() const override { return samples_->shown(); }
+  KeyKind key_kind() const override { return samples_->paths ? KeyKind::kText : KeyKind::kNone; }
+  std::string_view text_key(std::uint64_t record) const override {
+    return (*samples_->paths)[record];
+  }
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<StoredUnit>& stored() const override { return stored_; }
   std::vector<SourcePtr> sources() const override { return {samples_->source}; }
@@ -280,17 +284,8 @@ class FfrecordTable : public RecordTable {
   }
   std::uint64_t damaged_count() const override { return samples_->damage.size(); }
 
-  std::optional<Checksum> checksum(std::uint64_t record) const override {
-    const ByteSource* source = samples_->source.get();
-    const ExtentColumn::Place place = (*samples_)[record];
-    return Checksum{Checksum::Kind::kCrc32,
-                    {source, place.offset, place.nbytes},
-                    {source, kChecksumsBegin + 4 * record, 4}};
-  }
-
  private:
   std::shared_ptr<const Samples> samples_;
-  std::optional<StringList> paths_;
   std::vector<Field> fields_;
   std::vector<StoredUnit> stored_;
 };
@@ -354,10 +349,7 @@ std::optional<StringList> read_paths(const Samples& samples, const OpenContext& 
   if (!is_folder_index(source, last.offset, last.nbytes)) {
     return std::nullopt;
   }
-  const Checksum checksum{Checksum::Kind::kCrc32,
-                          {&source, last.offset, last.nbytes},
-                          {&source, kChecksumsBegin + 4 * (count - 1), 4}};
-  if (context.verify != Verify::kNever && !matches(checksum)) {
+  if (!context.verifier->is_intact({&samples, count - 1, 1})) {
     context.warn(
         fmt::format("{} at byte {}: the index of the packed folder does not match its "
                     "checksum; all samples are shown, without names",
@@ -402,12 +394,12 @@ std::shared_ptr<const RecordTable> open_ffrecord(const Location& location, OpenC
                                  "{} samples; the header is damaged, fetch the file again",
                                  header.checksum, crc, header.samples));
   }
-  if (context.verify != Verify::kNever) {
+  if (context.verifier->verifies()) {
     check_empty_last(header, *samples);
   }
   samples->damage.shrink();
-  auto paths = read_paths(*samples, context);
-  return std::make_shared<FfrecordTable>(std::move(samples), std::move(paths), context.verify);
+  samples->paths = read_paths(*samples, context);
+  return std::make_shared<FfrecordTable>(std::move(samples));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct ChunkIndexPlace {
   Shape chunk_shape;
   std::uint64_t chunk_nbytes = 0;  // of a chunk without filters
   bool filtered = false;
-  Checksums checksums = Checksums::kRequired;
+  StructureChecksums checksums = StructureChecksums::kRequired;
 };
 
 // `place` is that of a chunk in the grid of chunks, one number for each axis.

@@ -170,7 +170,7 @@ std::vector<std::byte> StructureReader::read_checked(std::uint64_t address, std:
   if (!begins_with(payload, signature)) {
     throw corrupt(address, fmt::format("no {} begins there", signature));
   }
-  if (checksums_ == Checksums::kRequired &&
+  if (checksums_ == StructureChecksums::kRequired &&
       lookup3(payload, 0) != load_le<std::uint32_t>(payload.data() + payload.size())) {
     throw corrupt(address, fmt::format("the checksum of {} is not that of its bytes", signature));
   }

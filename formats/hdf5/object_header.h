@@ -24,14 +24,14 @@ struct StructureWidths {
 
 // Whether structures must have the checksums that they carry. Only for tests that look behind them:
 // changed bytes have the right one in one of 2^32 cases.
-enum class Checksums { kRequired, kIgnored };
+enum class StructureChecksums { kRequired, kIgnored };
 
 // Reads structures of a file by their addresses. Hostile ones point at each other in circles: no
 // more is read in all than twice what the file has.
 class StructureReader {
  public:
   StructureReader(const ByteSource& source, std::uint64_t base, StructureWidths widths,
-                  Checksums checksums)
+                  StructureChecksums checksums)
       : source_(source),
         base_(base),
         widths_(widths),
@@ -53,7 +53,7 @@ class StructureReader {
   const ByteSource& source_;
   std::uint64_t base_;
   StructureWidths widths_;
-  Checksums checksums_;
+  StructureChecksums checksums_;
   std::uint64_t left_;
 };
 

@@ -58,12 +58,13 @@ class AudioColumn : public InspectedColumn {
   AudioColumn(std::shared_ptr<const ByteColumn> bytes, bool named)
       : InspectedColumn(std::move(bytes)), named_(named), sounds_(size()) {}
 
-  void look(const RecordTable& table, const AudioCuts* cuts = nullptr) {
+  void look(const PayloadField& field, const AudioCuts* cuts = nullptr) {
+    const RecordTable& table = field.table;
     cuts_ = cuts;
     if (cuts_ != nullptr) {
       firsts_.assign(size(), kWholePayload);
     }
-    look_at_all(table, kWindowNbytes, named_);
+    look_at_all(field, kWindowNbytes);
     cuts_ = nullptr;
     payloads_.clear();
     if (odd_rate_) {
@@ -368,13 +369,13 @@ class PieceBytes : public ByteColumn {
 
 AudioPieces make_audio_pieces(const PayloadField& field, const AudioCuts& cuts) {
   auto column = std::make_shared<AudioColumn>(field.bytes, field.named);
-  column->look(field.table, &cuts);
+  column->look(field, &cuts);
   return {column, std::make_shared<PieceBytes>(column)};
 }
 
 std::shared_ptr<const Column> make_audio_column(const PayloadField& field) {
   auto column = std::make_shared<AudioColumn>(field.bytes, field.named);
-  column->look(field.table);
+  column->look(field);
   return column;
 }
 

@@ -25,7 +25,7 @@ class ImageColumn : public InspectedColumn {
         named_(named),
         images_(InspectedColumn::size()) {}
 
-  void look(const RecordTable& table) { look_at_all(table, kWindowNbytes, named_); }
+  void look(const PayloadField& field) { look_at_all(field, kWindowNbytes); }
 
   bool decoded(std::uint64_t /*record*/) const override { return true; }
   void plan(std::uint64_t /*record*/, ByteRange /*range*/, Plan& /*plan*/) const override {}
@@ -88,7 +88,7 @@ class ImageColumn : public InspectedColumn {
 
 std::shared_ptr<const Column> make_image_column(const PayloadField& field) {
   auto column = std::make_shared<ImageColumn>(field.bytes, field.image, field.named);
-  column->look(field.table);
+  column->look(field);
   return column;
 }
 

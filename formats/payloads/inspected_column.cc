@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "formats/extents.h"
-#include "formats/payloads/payload.h"
 
 namespace npyfs {
 
@@ -34,28 +33,29 @@ const Damage* InspectedColumn::damage(std::uint64_t record) const {
   return damage_.empty() ? nullptr : damage_.find(record);
 }
 
-void InspectedColumn::look_at_all(const RecordTable& table, std::size_t window_nbytes, bool named) {
+void InspectedColumn::look_at_all(const PayloadField& field, std::size_t window_nbytes) {
   RecordBytes payload(*bytes_, window_nbytes);
   for (std::uint64_t record = 0; record < bytes_->size(); ++record) {
     if (bytes_->damage(record) == nullptr) {
-      look_at_one(record, table, payload);
+      look_at_one(record, field, payload);
     }
   }
   absent_.optimize();
   damage_.shrink();
-  for (std::uint64_t record = 0; !named && !first_ && record < bytes_->size(); ++record) {
+  for (std::uint64_t record = 0; !field.named && !first_ && record < bytes_->size(); ++record) {
     if (const Damage* found = damage_.empty() ? nullptr : damage_.find(record)) {
       throw Error(ErrorKind::kUnsupported, found->error.what());
     }
   }
 }
 
-void InspectedColumn::look_at_one(std::uint64_t record, const RecordTable& table,
+void InspectedColumn::look_at_one(std::uint64_t record, const PayloadField& field,
                                   RecordBytes& payload) {
   if (!payload.open(record) || payload.nbytes() == 0) {
     absent_.add(record);
     return;
   }
+  const auto is_intact = [&] { return field.verifier.is_intact(bytes_->guard(record)); };
   const auto does_not_match = [&] {
     return payload.fault(0, checksum_text("the payload", payload.nbytes()));
   };
@@ -63,22 +63,22 @@ void InspectedColumn::look_at_one(std::uint64_t record, const RecordTable& table
     set_.reset();
     look_at(record, payload);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kUnsupported && !matches_checksum(*bytes_, record)) {
-      add_damage(record, table, does_not_match(), std::nullopt);
+    if (error.kind() == ErrorKind::kUnsupported && !is_intact()) {
+      add_damage(record, field.table, does_not_match(), std::nullopt);
     } else if (error.kind() == ErrorKind::kCorrupt) {
-      add_damage(record, table, error, std::nullopt);
+      add_damage(record, field.table, error, std::nullopt);
     } else {
       throw;
     }
     return;
   }
   if (set_) {
-    add_damage(record, table, set_->error, set_->nbytes);
+    add_damage(record, field.table, set_->error, set_->nbytes);
     return;
   }
   if (is_surprise(record, payload.nbytes())) {
-    if (!matches_checksum(*bytes_, record)) {
-      add_damage(record, table, does_not_match(), std::nullopt);
+    if (!is_intact()) {
+      add_damage(record, field.table, does_not_match(), std::nullopt);
       return;
     }
     ++intact_surprises_;
@@ -119,10 +119,7 @@ void InspectedColumn::require_readable(const PayloadBytes& payload) {
 }
 
 void InspectedColumn::require_intact(std::uint64_t record, DecodeContext& context) const {
-  const Guard guard = bytes_->guard(record);
-  if (guard.table != nullptr) {
-    context.require_intact(*guard.table, guard.first);
-  }
+  context.require_intact(bytes_->guard(record));
 }
 
 std::vector<std::byte> InspectedColumn::read_whole(std::uint64_t record,

@@ -13,6 +13,7 @@
 #include "formats/bytes/record_set.h"
 #include "formats/damage_list.h"
 #include "formats/format.h"
+#include "formats/payloads/payload.h"
 #include "formats/payloads/payload_bytes.h"
 
 namespace npyfs {
@@ -30,9 +31,9 @@ class InspectedColumn : public Column {
   // Looks at every record; to be called once, by whoever makes the column. A header may be what a
   // flipped bit left of it, and would then be said of all records: the more that hangs on it, the
   // sooner the record's checksum is asked. Throws what look_at() throws but for kCorrupt, which is
-  // the record's damage; where not `named` and every record is damaged so, kUnsupported: nobody has
-  // said that the field is of this kind.
-  void look_at_all(const RecordTable& table, std::size_t window_nbytes, bool named);
+  // the record's damage; where not field.named and every record is damaged so, kUnsupported: nobody
+  // has said that the field is of this kind.
+  void look_at_all(const PayloadField& field, std::size_t window_nbytes);
 
   // Parses the header of a payload with at least one byte. Throws kCorrupt where it is damaged,
   // kUnsupported where it is something else, so that the field is none of this kind.
@@ -59,7 +60,7 @@ class InspectedColumn : public Column {
   Error fault(std::uint64_t record, const std::string& text) const;
 
  private:
-  void look_at_one(std::uint64_t record, const RecordTable& table, RecordBytes& payload);
+  void look_at_one(std::uint64_t record, const PayloadField& field, RecordBytes& payload);
   bool is_surprise(std::uint64_t record, std::uint64_t nbytes);
   void add_damage(std::uint64_t record, const RecordTable& table, const Error& why,
                   std::optional<std::uint64_t> nbytes);

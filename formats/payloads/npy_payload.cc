@@ -38,12 +38,12 @@ constexpr std::size_t kUsualHeaderNbytes = 128;
 
 class NpyColumn : public Column {
  public:
-  NpyColumn(std::shared_ptr<const ByteColumn> bytes, const RecordTable& table, bool named)
-      : bytes_(std::move(bytes)), named_(named), kinds_of_(bytes_->size()), rows_(bytes_->size()) {
+  explicit NpyColumn(const PayloadField& field)
+      : bytes_(field.bytes), named_(field.named), kinds_of_(bytes_->size()), rows_(bytes_->size()) {
     std::vector<std::byte> header;
     Previous previous;
     for (std::uint64_t record = 0; record < bytes_->size(); ++record) {
-      read_record(record, table, header, previous);
+      read_record(record, field, header, previous);
     }
     if (kinds_.empty() && no_magic_) {
       throw *no_magic_;
@@ -74,10 +74,7 @@ class NpyColumn : public Column {
 
   void decode(std::uint64_t record, std::span<std::byte> out,
               DecodeContext& context) const override {
-    const Guard guard = bytes_->guard(record);
-    if (guard.table != nullptr) {
-      context.require_intact(*guard.table, guard.first);
-    }
+    context.require_intact(bytes_->guard(record));
     const Kind& kind = kinds_[kinds_of_[record]];
     std::vector<std::byte> stored(out.size());
     read_stored(*bytes_, record, kind.header_nbytes, stored);
@@ -124,7 +121,7 @@ class NpyColumn : public Column {
     std::uint64_t rows = 1;
   };
 
-  void read_record(std::uint64_t record, const RecordTable& table, std::vector<std::byte>& header,
+  void read_record(std::uint64_t record, const PayloadField& field, std::vector<std::byte>& header,
                    Previous& previous) {
     kinds_of_[record] = kDamaged;
     if (bytes_->damage(record) != nullptr) {
@@ -149,7 +146,7 @@ class NpyColumn : public Column {
       }
       kinds_of_[record] = kind;
       rows_[record] = rows;
-    } else if (!read_header(record, table, header, name, offset, nbytes, previous)) {
+    } else if (!read_header(record, field, header, name, offset, nbytes, previous)) {
       return;
     }
     previous.record = record;
@@ -159,15 +156,16 @@ class NpyColumn : public Column {
   // A header unlike the previous record's; false where its record is damaged. What it says may be
   // a flipped bit of one record, and would then be said of all: the more that hangs on it, the
   // sooner the record's checksum is asked.
-  bool read_header(std::uint64_t record, const RecordTable& table, std::vector<std::byte>& header,
+  bool read_header(std::uint64_t record, const PayloadField& field, std::vector<std::byte>& header,
                    const std::string& name, std::uint64_t offset, std::uint64_t nbytes,
                    const Previous& previous) {
     Parsed parsed;
     try {
-      parsed = parse(record, table, header, name, offset, nbytes);
+      parsed = parse(record, field, header, name, offset, nbytes);
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kUnsupported && fails(record)) {
-        add_failing(record, table, name, offset, nbytes);
+      if (error.kind() == ErrorKind::kUnsupported &&
+          !field.verifier.is_intact(bytes_->guard(record))) {
+        add_failing(record, field, name, offset, nbytes);
       } else if (error.kind() == ErrorKind::kCorrupt) {
         damage_.add(record, [&] { return Damage{error, data_nbytes(nbytes)}; });
       } else {
@@ -184,8 +182,8 @@ class NpyColumn : public Column {
     const bool other_rows = previous.record && rows_[*previous.record] != parsed.rows;
     const bool affordable = nbytes <= kMaxProbeNbytes && intact_surprises_ < kMaxSurprises;
     if (!fits || ((first || other_rows) && affordable)) {
-      if (fails(record)) {
-        add_failing(record, table, name, offset, nbytes);
+      if (!field.verifier.is_intact(bytes_->guard(record))) {
+        add_failing(record, field, name, offset, nbytes);
         return false;
       }
       ++intact_surprises_;
@@ -193,7 +191,7 @@ class NpyColumn : public Column {
     if (!fits) {
       throw file_error(
           ErrorKind::kUnsupported, name,
-          fmt::format("{} is {} {}, the first is {}", record_name(table, record),
+          fmt::format("{} is {} {}, the first is {}", record_name(field.table, record),
                       parsed.kind.dtype.text(), shape_text(shape_of(parsed.kind, parsed.rows)),
                       kinds_.front().dtype.text()));
     }
@@ -206,12 +204,12 @@ class NpyColumn : public Column {
     return true;
   }
 
-  Parsed parse(std::uint64_t record, const RecordTable& table, std::vector<std::byte>& header,
+  Parsed parse(std::uint64_t record, const PayloadField& field, std::vector<std::byte>& header,
                const std::string& name, std::uint64_t offset, std::uint64_t nbytes) {
     if (!is_npy(header)) {
-      Error other = file_error(
-          ErrorKind::kUnsupported, name,
-          fmt::format("{} is no .npy file, others of its field are", record_name(table, record)));
+      Error other = file_error(ErrorKind::kUnsupported, name,
+                               fmt::format("{} is no .npy file, others of its field are",
+                                           record_name(field.table, record)));
       // Where a name says that it is one, and it is nothing else that is known, it is damaged.
       if (!named_ || extension_by_magic(header) != "bin") {
         throw other;
@@ -219,7 +217,7 @@ class NpyColumn : public Column {
       no_magic_ = no_magic_ ? no_magic_ : other;
       throw corrupt_at(name, offset,
                        fmt::format("{} does not begin as a .npy file does; it is damaged",
-                                   record_name(table, record)));
+                                   record_name(field.table, record)));
     }
     const auto wanted = npy_header_nbytes(header);
     if (!wanted || *wanted > nbytes) {
@@ -250,13 +248,12 @@ class NpyColumn : public Column {
     return parsed;
   }
 
-  bool fails(std::uint64_t record) const { return !matches_checksum(*bytes_, record); }
-
-  void add_failing(std::uint64_t record, const RecordTable& table, const std::string& name,
+  void add_failing(std::uint64_t record, const PayloadField& field, const std::string& name,
                    std::uint64_t offset, std::uint64_t nbytes) {
     damage_.add(record, [&] {
-      return Damage{corrupt_at(name, offset, checksum_text(record_name(table, record), nbytes)),
-                    data_nbytes(nbytes)};
+      return Damage{
+          corrupt_at(name, offset, checksum_text(record_name(field.table, record), nbytes)),
+          data_nbytes(nbytes)};
     });
   }
 
@@ -298,7 +295,7 @@ class NpyColumn : public Column {
 }  // namespace
 
 std::shared_ptr<const Column> make_npy_column(const PayloadField& field) {
-  return std::make_shared<NpyColumn>(field.bytes, field.table, field.named);
+  return std::make_shared<NpyColumn>(field);
 }
 
 }  // namespace npyfs

@@ -13,7 +13,7 @@
 #include "formats/bytes/inflate.h"
 #include "formats/bytes/part_source.h"
 #include "formats/bytes/zip.h"
-#include "formats/zip_members.h"
+#include "formats/bytes/zip_members.h"
 
 namespace npyfs {
 

@@ -120,7 +120,7 @@ class DeclaredColumn : public Column {
 
 }  // namespace
 
-std::optional<std::uint64_t> first_payload(const Field& field) {
+std::optional<std::uint64_t> first_payload(const Field& field, const Verifier& verifier) {
   constexpr std::uint64_t kMaxProbeNbytes = std::uint64_t{64} << 20;
   constexpr int kMaxFailing = 16;
   const ByteColumn& bytes = *field.bytes;
@@ -131,7 +131,8 @@ std::optional<std::uint64_t> first_payload(const Field& field) {
     if (nbytes == 0) {
       continue;
     }
-    if (!field.extension.empty() || nbytes > kMaxProbeNbytes || matches_checksum(bytes, record)) {
+    if (!field.extension.empty() || nbytes > kMaxProbeNbytes ||
+        verifier.is_intact(bytes.guard(record))) {
       return record;
     }
     first = first.value_or(record);

@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kMostStoredNbytes = std::uint64_t{1} << 30;
 
 // The first record that has bytes and, if it is these that tell what all are, matches its checksum.
 // Where it is large, or many fail, the first is believed.
-std::optional<std::uint64_t> first_payload(const Field& field);
+std::optional<std::uint64_t> first_payload(const Field& field, const Verifier& verifier);
 
 // Bytes as they are: uint8 [nbytes] each.
 std::shared_ptr<const Column> make_raw_column(std::shared_ptr<const ByteColumn> bytes);
@@ -39,6 +39,8 @@ std::shared_ptr<const Column> make_declared_column(std::shared_ptr<const ByteCol
 struct PayloadField {
   std::shared_ptr<const ByteColumn> bytes;
   const RecordTable& table;
+  // Says of a payload that surprises whether it is damaged.
+  const Verifier& verifier;
   // An extension or the user says what the payloads are: one that begins as nothing known is
   // damaged.
   bool named = false;

@@ -45,6 +45,7 @@ struct Payload {
   // stay bytes.
   bool (*is_fields)(const Field& field, std::uint64_t record) = nullptr;
   std::optional<std::vector<Field>> (*make_fields)(const Field& field, const RecordTable& table,
+                                                   const Verifier& verifier,
                                                    const Warn& warn) = nullptr;
 };
 

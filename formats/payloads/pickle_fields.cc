@@ -201,10 +201,7 @@ class PickleColumn : public Column {
       return;
     }
     const ByteColumn& bytes = *samples_->bytes;
-    const Guard guard = bytes.guard(record);
-    if (guard.table != nullptr) {
-      context.require_intact(*guard.table, guard.first);
-    }
+    context.require_intact(bytes.guard(record));
     if (found == PickleSource::kText) {
       std::string text(rows_[record], '\0');
       read_stored(bytes, record, places_[record], std::as_writable_bytes(std::span(text)));
@@ -265,9 +262,9 @@ struct Part {
 
 class SampleReader {
  public:
-  SampleReader(const Field& field, const RecordTable& table,
+  SampleReader(const Field& field, const RecordTable& table, const Verifier& verifier,
                const std::function<void(const std::string&)>& warn)
-      : field_(field), table_(table), warn_(warn) {
+      : field_(field), table_(table), verifier_(verifier), warn_(warn) {
     samples_->bytes = field.bytes;
   }
 
@@ -393,7 +390,7 @@ class SampleReader {
 
   // Whether a record that surprises does not match its checksum, and is left at that.
   bool is_damaged(std::uint64_t record, RecordBytes& pickle) {
-    if (matches_checksum(*field_.bytes, record)) {
+    if (verifier_.is_intact(field_.bytes->guard(record))) {
       return false;
     }
     add_damage(record, pickle.fault(0, checksum_text("the pickle", pickle.nbytes())));
@@ -478,6 +475,7 @@ class SampleReader {
 
   const Field& field_;
   const RecordTable& table_;
+  const Verifier& verifier_;
   const std::function<void(const std::string&)>& warn_;
   std::shared_ptr<Samples> samples_ = std::make_shared<Samples>();
   std::vector<Part> parts_;
@@ -523,9 +521,9 @@ bool is_pickled(const Field& field, std::uint64_t record) {
 }
 
 std::optional<std::vector<Field>> make_pickle_fields(
-    const Field& field, const RecordTable& table,
+    const Field& field, const RecordTable& table, const Verifier& verifier,
     const std::function<void(const std::string&)>& warn) {
-  return SampleReader(field, table, warn).read();
+  return SampleReader(field, table, verifier, warn).read();
 }
 
 }  // namespace npyfs

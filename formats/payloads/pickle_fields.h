@@ -24,7 +24,7 @@ bool is_pickled(const Field& field, std::uint64_t record);
 // the field's bytes must live as long as what is returned. Nothing, and a line to `warn`, where the
 // samples stay bytes: they hold what only code could make, or are not alike.
 std::optional<std::vector<Field>> make_pickle_fields(
-    const Field& field, const RecordTable& table,
+    const Field& field, const RecordTable& table, const Verifier& verifier,
     const std::function<void(const std::string&)>& warn);
 
 }  // namespace npyfs

@@ -100,10 +100,7 @@ class TextColumn : public Column {
 
   void decode(std::uint64_t record, std::span<std::byte> out,
               DecodeContext& context) const override {
-    const Guard guard = bytes_->guard(record);
-    if (guard.table != nullptr) {
-      context.require_intact(*guard.table, guard.first);
-    }
+    context.require_intact(bytes_->guard(record));
     std::vector<std::byte> text(stored_nbytes(*bytes_, record));
     read_stored(*bytes_, record, 0, text);
     write_utf32(as_text(text), out);
@@ -161,7 +158,7 @@ class IntegerColumn : public InspectedColumn {
   explicit IntegerColumn(std::shared_ptr<const ByteColumn> bytes)
       : InspectedColumn(std::move(bytes)), values_(size()) {}
 
-  void look(const RecordTable& table) { look_at_all(table, 64, true); }
+  void look(const PayloadField& field) { look_at_all(field, 64); }
 
   void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
     plan.add_memory(reinterpret_cast<const std::byte*>(&values_[record]) + range.begin,
@@ -205,7 +202,7 @@ std::shared_ptr<const Column> make_text_column(const PayloadField& field) {
 
 std::shared_ptr<const Column> make_integer_column(const PayloadField& field) {
   auto column = std::make_shared<IntegerColumn>(field.bytes);
-  column->look(field.table);
+  column->look(field);
   return column;
 }
 

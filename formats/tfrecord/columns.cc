@@ -151,7 +151,7 @@ class ValuesColumn : public Column {
 
   void decode(std::uint64_t record, std::span<std::byte> out,
               DecodeContext& context) const override {
-    context.require_intact(*records_->table, record);
+    context.require_intact(records_->guard(record));
     const std::uint64_t row = *rows_->find(record);
     const SliceKind kind = is_list_                                  ? SliceKind::kFeatureList
                            : (*rows_)[row].kind == ValueKind::kInt64 ? SliceKind::kInt64List
@@ -197,15 +197,15 @@ ItemRule list_rule(const FeatureRows& rows) {
 
 }  // namespace
 
-Checksum Records::checksum(std::uint64_t record) const {
+std::optional<Checksum> Records::checksum(std::uint64_t record) const {
   const auto place = payloads[record];
-  return {Checksum::Kind::kCrc32cMasked,
-          {source.get(), place.offset, place.nbytes},
-          {source.get(), place.offset + place.nbytes, kFooterNbytes}};
+  return Checksum{Checksum::Kind::kCrc32cMasked,
+                  {source.get(), place.offset, place.nbytes},
+                  {source.get(), place.offset + place.nbytes, kFooterNbytes}};
 }
 
-Guard Records::guard(std::uint64_t record) const {
-  return verified ? Guard{table, record, 1} : Guard{};
+std::string Records::name_of(std::uint64_t record) const {
+  return fmt::format("record {}", record);
 }
 
 std::shared_ptr<const ByteColumn> make_payload_column(RecordsPtr records) {

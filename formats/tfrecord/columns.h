@@ -20,7 +20,7 @@
 namespace npyfs {
 
 // What the table and all its columns share. Immutable once the table is made.
-struct Records {
+struct Records : Checksums {
   SourcePtr source;
   ExtentColumn payloads;
   // By record. A payload that parses as no Example is damaged for its fields, not as stored bytes.
@@ -28,12 +28,12 @@ struct Records {
   // The last record, where the file ends within it; its size is known from its length field.
   std::optional<std::uint64_t> cut_record;
   std::optional<Damage> cut;
-  bool verified = true;
-  const RecordTable* table = nullptr;
 
+  std::uint64_t size() const override { return payloads.size(); }
   // Not to be asked for the one that is cut.
-  Checksum checksum(std::uint64_t record) const;
-  Guard guard(std::uint64_t record) const;
+  std::optional<Checksum> checksum(std::uint64_t record) const override;
+  std::string name_of(std::uint64_t record) const override;
+  Guard guard(std::uint64_t record) const { return {this, record, 1}; }
 };
 
 using RecordsPtr = std::shared_ptr<const Records>;

@@ -30,9 +30,8 @@ constexpr std::size_t kMaxWrongChecksums = 16;
 class TfrecordTable : public RecordTable {
  public:
   // `fields` and `stored` are made of columns that share `records`.
-  TfrecordTable(std::shared_ptr<Records> records, std::vector<Field> fields)
+  TfrecordTable(RecordsPtr records, std::vector<Field> fields)
       : records_(std::move(records)), fields_(std::move(fields)) {
-    records_->table = this;
     stored_.push_back({"", make_payload_column(records_)});
   }
 
@@ -46,12 +45,8 @@ class TfrecordTable : public RecordTable {
   }
   std::uint64_t damaged_count() const override { return records_->damage.size(); }
 
-  std::optional<Checksum> checksum(std::uint64_t record) const override {
-    return records_->checksum(record);
-  }
-
  private:
-  std::shared_ptr<Records> records_;
+  RecordsPtr records_;
   std::vector<Field> fields_;
   std::vector<StoredUnit> stored_;
 };
@@ -66,9 +61,8 @@ class Indexer {
         bytes_(*source_, window_),
         records_(std::make_shared<Records>()),
         features_(source_->name()),
-        checking_(context.verify != Verify::kNever) {
+        checking_(context.verifier->verifies()) {
     records_->source = source_;
-    records_->verified = checking_;
     if (context.decode_kind("x") == "raw") {
       content_ = Content::kRaw;
     }
@@ -218,12 +212,11 @@ class Indexer {
   }
 
   bool intact(std::uint64_t record) const {
-    return !checking_ || matches(records_->checksum(record));
+    return !checking_ || context_.verifier->is_intact(records_->guard(record));
   }
 
   Error checksum_error(std::uint64_t record) const {
-    return npyfs::checksum_error(fmt::format("record {}", record),
-                                 records_->checksum(record).payload);
+    return npyfs::checksum_error(records_->name_of(record), records_->checksum(record)->payload);
   }
 
   Error malformed_error(std::uint64_t record, const Error& fault) const {
@@ -235,7 +228,7 @@ class Indexer {
                           fault.what(), record)};
     }
     return {fault.kind(), fmt::format("{}; record {} is no valid Example, {}", fault.what(), record,
-                                      matches(records_->checksum(record))
+                                      strict_verifier().is_intact(records_->guard(record))
                                           ? "though its checksum holds: it was written so"
                                           : "nor does its checksum hold: the file is damaged")};
   }
@@ -365,7 +358,7 @@ std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& c
   if (is_compressed(*source)) {
     InflateOptions options;
     options.permissive = context.permissive;
-    options.content_is_checked = context.verify != Verify::kNever;
+    options.content_is_checked = context.verifier->verifies();
     options.warn = context.warn;
     source = open_inflated(std::move(source), *context.cache, options);
   }

@@ -152,7 +152,10 @@ class RawTable : public RecordTable {
     wav.bytes = std::make_shared<FileColumn>(index_);
     if (lines.any_cut) {
       const AudioPieces pieces =
-          make_audio_pieces({.bytes = wav.bytes, .table = *this, .named = true},
+          make_audio_pieces({.bytes = wav.bytes,
+                             .table = *this,
+                             .verifier = strict_verifier(),  // files have no checksums
+                             .named = true},
                             {[&](std::uint64_t record) { return lines.cuts[record]; }, report});
       wav.typed = pieces.column;
       wav.bytes = pieces.stored;

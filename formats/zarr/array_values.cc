@@ -85,9 +85,7 @@ void ArrayValues::Value::read(std::uint64_t offset, std::span<std::byte> out) co
 }
 
 void ArrayValues::Value::require_intact(DecodeContext& context) const {
-  if (const Guard guard = stored_->guard(); guard.table != nullptr) {
-    context.require_intact(*guard.table, guard.first);
-  }
+  context.require_intact(stored_->guard());
 }
 
 std::optional<ArrayValues::Value> ArrayValues::open_chunk(std::uint64_t chunk) const {

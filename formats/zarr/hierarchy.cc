@@ -322,9 +322,9 @@ class HierarchyReader {
     };
     switch (metadata.type.objects) {
       case ElementObjects::kText:
-        return {open_texts(name, metadata.text_fill, make_grid, context_.warn)};
+        return {open_texts(name, metadata.text_fill, make_grid, context_)};
       case ElementObjects::kBytes:
-        return open_ragged(name, metadata.type.dtype, make_grid);
+        return open_ragged(name, metadata.type.dtype, make_grid, context_);
       case ElementObjects::kNone:
         break;
     }

@@ -12,6 +12,7 @@
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/endian.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/strict_reader.h"
 #include "formats/bytes/utf8.h"
 
 namespace npyfs {
@@ -115,19 +116,12 @@ ArrayGrid make_lengths(const MakeGrid& make_grid, std::uint64_t fill,
   return lengths;
 }
 
-// Decoding at mount, outside of any cache.
-class NoContext : public DecodeContext {
- public:
-  void require_intact(const RecordTable& /*table*/, std::uint64_t /*record*/) override {}
-  void mark_damaged(ByteRange /*range*/, std::exception_ptr why) override {
-    std::rethrow_exception(why);
-  }
-};
-
-std::vector<std::uint64_t> decode_lengths(const ChunkGrid& lengths, std::uint64_t chunk) {
-  NoContext context;
+std::vector<std::uint64_t> decode_lengths(const ChunkGrid& lengths, std::uint64_t chunk,
+                                          StrictReader& reader) {
   std::vector<std::uint64_t> decoded(lengths.chunk_nbytes(chunk) / kLengthNbytes);
-  lengths.decode(chunk, std::as_writable_bytes(std::span(decoded)), context);
+  reader.read([&](ByteRange range,
+                  Plan& plan) { plan.add_chunk(lengths, chunk, range.begin, range.nbytes()); },
+              0, std::as_writable_bytes(std::span(decoded)));
   return decoded;
 }
 
@@ -222,15 +216,16 @@ std::shared_ptr<const ChunkGrid> memory_array(const DType& dtype, Shape shape,
 }  // namespace
 
 StoredArray open_texts(const std::string& name, const std::string& fill, const MakeGrid& make_grid,
-                       const std::function<void(const std::string&)>& warn) {
+                       const OpenContext& context) {
   const ArrayGrid lengths = make_lengths(make_grid, utf8_length(fill),
                                          [](Stored item) { return utf8_length(as_text(item)); });
   std::uint64_t longest = 1;
   std::uint64_t damaged = 0;
   std::string first_damage;
+  StrictReader reader(*context.verifier);
   for (std::uint64_t chunk = 0; chunk < lengths.grid->chunk_count(); ++chunk) {
     try {
-      for (const std::uint64_t length : decode_lengths(*lengths.grid, chunk)) {
+      for (const std::uint64_t length : decode_lengths(*lengths.grid, chunk, reader)) {
         longest = std::max(longest, length);
       }
     } catch (const Error& error) {
@@ -243,8 +238,8 @@ StoredArray open_texts(const std::string& name, const std::string& fill, const M
     }
   }
   if (damaged > 0) {
-    warn(fmt::format("{}; {} of the array's {} chunks cannot be read", first_damage, damaged,
-                     lengths.grid->chunk_count()));
+    context.warn(fmt::format("{}; {} of the array's {} chunks cannot be read", first_damage,
+                             damaged, lengths.grid->chunk_count()));
   }
   const auto dtype = DType::from_user(fmt::format("<U{}", longest));
   if (!dtype) {
@@ -267,7 +262,7 @@ StoredArray open_texts(const std::string& name, const std::string& fill, const M
 }
 
 std::vector<StoredArray> open_ragged(const std::string& name, const DType& dtype,
-                                     const MakeGrid& make_grid) {
+                                     const MakeGrid& make_grid, const OpenContext& context) {
   const std::uint32_t itemsize = dtype.itemsize;
   const auto measure = [itemsize](Stored item) -> std::uint64_t {
     if (item.size() % itemsize != 0) {
@@ -290,11 +285,13 @@ std::vector<StoredArray> open_ragged(const std::string& name, const DType& dtype
   std::vector<std::int64_t> offsets = {0};
   std::vector<std::uint64_t> counts;  // values of each band
   std::uint64_t longest = 0;
-  NoContext context;
+  StrictReader reader(*context.verifier);
   for (std::uint64_t number = 0; number < bands; ++number) {
     const Band band = band_of(grid, number);
     std::vector<std::uint64_t> sizes(*element_count(band.shape));
-    decode_band(grid, band, std::as_writable_bytes(std::span(sizes)), context);
+    reader.decode([&](DecodeContext& decoding) {
+      decode_band(grid, band, std::as_writable_bytes(std::span(sizes)), decoding);
+    });
     const std::int64_t before = offsets.back();
     for (const std::uint64_t size : sizes) {
       longest = std::max(longest, size);

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/format.h"
 #include "formats/store.h"
 #include "formats/zarr/array_grid.h"
 #include "formats/zarr/metadata.h"
@@ -23,14 +24,14 @@ namespace npyfs {
 // Makes the grid of an array whose elements are handed on as `element`, shown as `dtype`.
 using MakeGrid = std::function<ArrayGrid(const DType& dtype, const Element& element)>;
 
-// A text array, as <U of the longest text; damaged chunks count for nothing, and `warn` gets a line
-// if there are any. Throws kTooLarge and kUnsupported.
+// A text array, as <U of the longest text; damaged chunks count for nothing, and the user gets a
+// line if there are any. Throws kTooLarge and kUnsupported.
 StoredArray open_texts(const std::string& name, const std::string& fill, const MakeGrid& make_grid,
-                       const std::function<void(const std::string&)>& warn);
+                       const OpenContext& context);
 
 // All values one behind the other in C order, and `<name>_offsets`, where each element's begin.
 // Throws kCorrupt where a chunk is damaged, since what follows it has no place then.
 std::vector<StoredArray> open_ragged(const std::string& name, const DType& dtype,
-                                     const MakeGrid& make_grid);
+                                     const MakeGrid& make_grid, const OpenContext& context);
 
 }  // namespace npyfs

@@ -46,7 +46,7 @@ void PlainMembers::add(const ArrayValues& values, std::uint64_t chunk) {
     added.offset = member->extent.offset;
     added.record = member->guard.first;
     archive_ = member->extent.source;
-    table_ = member->guard.table;
+    checksums_ = member->guard.checksums;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kUnsupported) {
       throw;
@@ -67,7 +67,7 @@ ChunkPlace PlainMembers::locate(std::uint64_t chunk) const {
   place.kind = found->kind;
   if (place.kind == ChunkPlace::Kind::kMapped) {
     place.extent = {archive_, found->offset, chunk_nbytes_};
-    place.guard = {table_, found->record, 1};
+    place.guard = {checksums_, found->record, 1};
   } else if (place.kind == ChunkPlace::Kind::kDamaged) {
     place.damage = &damage_.at(chunk);
   }

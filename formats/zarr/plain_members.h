@@ -44,7 +44,7 @@ class PlainMembers {
   std::uint64_t deflated_ = 0;
   std::uint64_t chunk_nbytes_ = 0;
   const ByteSource* archive_ = nullptr;
-  const RecordTable* table_ = nullptr;
+  const Checksums* checksums_ = nullptr;
 };
 
 }  // namespace npyfs

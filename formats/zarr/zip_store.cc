@@ -12,10 +12,10 @@
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/zip.h"
+#include "formats/bytes/zip_members.h"
 #include "formats/chunk_grid.h"
 #include "formats/zarr/key_store.h"
 #include "formats/zarr/renamed_members.h"
-#include "formats/zip_members.h"
 
 namespace npyfs {
 
@@ -53,9 +53,7 @@ class DeflatedMember : public StoredValue {
       return;
     }
     const auto block = cache_.get(inflated_, number_);
-    block->require_good({offset, offset + out.size()});
-    std::copy_n(block->bytes.begin() + static_cast<std::ptrdiff_t>(offset), out.size(),
-                out.begin());
+    std::copy_n(block->good_bytes({offset, offset + out.size()}), out.size(), out.begin());
   }
 
  private:

@@ -148,19 +148,56 @@ TEST(JoinRows, IsLikeAMapAtRandom) {
 TEST(MapKeys, TakesIntegersAsTheTextTheyPrintAs) {
   const testing::TemporaryFolder folder;
   testing::write_file(folder / "map", "7 seven\n-3 minus\n");
-  const TablePtr mapped = map_keys(numbered({-3, 7}), folder / "map");
+  const TablePtr mapped = map_keys(numbered({-3, 7}), folder / "map", strict_verifier());
   ASSERT_EQ(mapped->key_kind(), KeyKind::kText);
   EXPECT_EQ(mapped->text_key(0), "minus");
   EXPECT_EQ(mapped->text_key(1), "seven");
-  EXPECT_NE(
-      refusal_of([&] { map_keys(numbered({8}), folder / "map"); }).text.find("it lacks record"),
-      std::string::npos);
+  EXPECT_NE(refusal_of([&] {
+              map_keys(numbered({8}), folder / "map", strict_verifier());
+            }).text.find("it lacks record"),
+            std::string::npos);
+}
+
+// Texts of 4 characters, stored in another form or not.
+FakeRecords records_of_speakers(bool decoded) {
+  std::vector<std::pair<Shape, std::string>> texts;
+  for (const std::u32string speaker : {U"anna", U"bert", U"carl"}) {
+    texts.push_back({{}, {reinterpret_cast<const char*>(speaker.data()), 16}});
+  }
+  FakeRecords records;
+  records.fields = {testing::typed_field("utt2spk", "<U4", texts)};
+  records.fields[0].decoded = decoded;
+  records.checksums = true;
+  return records;
+}
+
+TEST(MapKeys, AreTheTextsOfAField) {
+  for (const bool decoded : {false, true}) {
+    const TablePtr mapped =
+        map_keys(make_table(records_of_speakers(decoded)), "utt2spk", strict_verifier());
+    ASSERT_EQ(mapped->key_kind(), KeyKind::kText);
+    EXPECT_EQ(mapped->text_key(0), "anna");
+    EXPECT_EQ(mapped->text_key(2), "carl");
+  }
+}
+
+TEST(MapKeys, ATextThatDoesNotMatchItsChecksumIsNoKey) {
+  for (const bool decoded : {false, true}) {
+    FakeRecords records = records_of_speakers(decoded);
+    records.failing = {1};
+    const TablePtr table = make_table(records);
+    const auto refused = refusal_of([&] { map_keys(table, "utt2spk", strict_verifier()); });
+    EXPECT_EQ(refused.kind, ErrorKind::kCorrupt);
+    EXPECT_NE(refused.text.find("record 1"), std::string::npos) << refused.text;
+    EXPECT_EQ(map_keys(table, "utt2spk", trusting_verifier())->text_key(2), "carl");
+  }
 }
 
 TEST(MapKeys, SaysThatThereAreNoKeys) {
   const testing::TemporaryFolder folder;
   testing::write_file(folder / "map", "0 zero\n");
-  const auto refused = refusal_of([&] { map_keys(without_keys(1), folder / "map"); });
+  const auto refused =
+      refusal_of([&] { map_keys(without_keys(1), folder / "map", strict_verifier()); });
   EXPECT_EQ(refused.kind, ErrorKind::kUsage);
   EXPECT_NE(refused.text.find("the records of fake have no keys"), std::string::npos)
       << refused.text;

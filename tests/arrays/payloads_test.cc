@@ -508,7 +508,7 @@ TEST(Damage, APayloadThatNoMemoryHoldsIsRefused) {
   const TablePtr table = make_table(bytes_field("x", {"any"}));
   constexpr std::uint64_t kHuge = std::uint64_t{1} << 50;
   const auto text = std::make_shared<Swollen>("a", kHuge);
-  EXPECT_THROW(make_text_column({text, *table}), Error);
+  EXPECT_THROW(make_text_column({text, *table, strict_verifier()}), Error);
   const auto is_damaged = [](const Column& column) {
     Item item;
     column.inspect(0, item);
@@ -521,9 +521,12 @@ TEST(Damage, APayloadThatNoMemoryHoldsIsRefused) {
     const auto swollen = [&](const std::string& head) {
       return std::make_shared<Swollen>(head, zeroes);
     };
-    EXPECT_EQ(is_damaged(*make_image_column({swollen(png), *table, true})), zeroes > 0);
-    EXPECT_EQ(is_damaged(*make_audio_column({swollen(flac), *table, true})), zeroes > 0);
-    EXPECT_EQ(is_damaged(*make_audio_column({swollen(wav), *table, true})), zeroes > 0);
+    EXPECT_EQ(is_damaged(*make_image_column({swollen(png), *table, strict_verifier(), true})),
+              zeroes > 0);
+    EXPECT_EQ(is_damaged(*make_audio_column({swollen(flac), *table, strict_verifier(), true})),
+              zeroes > 0);
+    EXPECT_EQ(is_damaged(*make_audio_column({swollen(wav), *table, strict_verifier(), true})),
+              zeroes > 0);
   }
 }
 

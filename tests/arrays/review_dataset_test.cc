@@ -77,6 +77,24 @@ TEST_F(DatasetReview, WhatAKeylessJoinLeavesOutIsLeftOutOfAllMembers) {
                                      "labels: 3 is cut; left out (1 records)"));
 }
 
+// Knows the one record that is bad.
+class KnownBad : public Verifier {
+ public:
+  explicit KnownBad(std::function<std::uint64_t(const Guard&)> bad) : bad_(std::move(bad)) {}
+  bool verifies() const override { return true; }
+
+ private:
+  std::optional<Error> find_fault(const Guard& guard, const ReadWindow& /*window*/) const override {
+    const std::uint64_t bad = bad_(guard);
+    if (guard.first > bad || bad >= guard.first + guard.count) {
+      return std::nullopt;
+    }
+    return Error(ErrorKind::kCorrupt, "checksum of " + std::to_string(bad));
+  }
+
+  std::function<std::uint64_t(const Guard&)> bad_;
+};
+
 TEST_F(DatasetReview, WhatFailsItsChecksumIsLeftOutOfAllMembers) {
   auto images = table_of("images", {"a", "b", "c", "d"});
   images->state().verified = true;
@@ -86,12 +104,9 @@ TEST_F(DatasetReview, WhatFailsItsChecksumIsLeftOutOfAllMembers) {
   add("y", {labels});
   options_.permissive = true;
   options_.verify = Verify::kMount;
-  options_.require_intact = [&](const Guard& guard) {
-    const std::uint64_t bad = guard.table == images.get() ? 0 : 2;
-    if (guard.first <= bad && bad < guard.first + guard.count) {
-      throw Error(ErrorKind::kCorrupt, "checksum of " + std::to_string(bad));
-    }
-  };
+  const KnownBad verifier(
+      [&](const Guard& guard) { return guard.checksums == images.get() ? 0U : 2U; });
+  options_.fields.verifier = &verifier;
   const Dataset dataset = build();
   EXPECT_EQ(bytes_of(dataset, "x"), "bd");
   EXPECT_EQ(bytes_of(dataset, "y"), "13");
@@ -106,12 +121,11 @@ TEST_F(DatasetReview, VerifiesManyRecordsAtOnceAndCountsEachOnce) {
   add("", {table});
   options_.verify = Verify::kMount;
   std::uint64_t calls = 0;
-  options_.require_intact = [&](const Guard& guard) {
+  const KnownBad verifier([&](const Guard& /*guard*/) {
     ++calls;
-    if (guard.first <= 7777 && 7777 < guard.first + guard.count) {
-      throw Error(ErrorKind::kCorrupt, "checksum of 7777");
-    }
-  };
+    return 7777U;
+  });
+  options_.fields.verifier = &verifier;
   build();
   EXPECT_THAT(warnings_, ElementsAre("checksum of 7777 (1 of 10000 records fail)"));
   EXPECT_LT(calls, 10'000U);

@@ -46,7 +46,7 @@ struct TableState {
   KeyKind key_kind = KeyKind::kNone;
   std::vector<std::string> text_keys;
   std::vector<std::int64_t> int_keys;
-  const RecordTable* table = nullptr;
+  const Checksums* checksums = nullptr;
   mutable std::uint64_t checksums_asked = 0;
   mutable std::uint64_t fields_asked = 0;
 
@@ -82,7 +82,7 @@ class MemoryBytes : public ByteColumn {
   }
   const Damage* damage(std::uint64_t record) const override { return state_->find(record); }
   Guard guard(std::uint64_t record) const override {
-    return state_->verified ? Guard{state_->table, record, 1} : Guard{};
+    return state_->verified ? Guard{state_->checksums, record, 1} : Guard{};
   }
   const SourcePtr& source() const { return source_; }
 
@@ -93,13 +93,13 @@ class MemoryBytes : public ByteColumn {
   SourcePtr source_;
 };
 
-class MemoryTable : public RecordTable {
+class MemoryTable : public RecordTable, public Checksums {
  public:
   explicit MemoryTable(std::string name, std::uint64_t records = 0)
       : state_(std::make_shared<TableState>()) {
     state_->name = std::move(name);
     state_->records = records;
-    state_->table = this;
+    state_->checksums = this;
     source_ = std::make_shared<MemorySource>(state_->name, "");
     sums_ = std::make_shared<MemorySource>(state_->name, std::string(8, '\xff'));
   }
@@ -154,6 +154,7 @@ class MemoryTable : public RecordTable {
     }
     return checksum;
   }
+  std::string name_of(std::uint64_t record) const override { return record_name(*this, record); }
 
  private:
   std::shared_ptr<TableState> state_;
@@ -234,16 +235,10 @@ class MemoryColumn : public Column {
 
 // The bytes of one chunk, '?' where its decoder says that they are damaged.
 inline std::string decode_chunk(const ChunkSource& chunks, std::uint64_t chunk) {
-  struct Context : DecodeContext {
-    std::vector<ByteRange> damaged;
-    void require_intact(const RecordTable& /*table*/, std::uint64_t /*record*/) override {}
-    void mark_damaged(ByteRange range, std::exception_ptr /*why*/) override {
-      damaged.push_back(range);
-    }
-  } context;
+  DecodeContext context(trusting_verifier());
   std::string bytes(chunks.chunk_nbytes(chunk), '\0');
   chunks.decode(chunk, std::as_writable_bytes(std::span(bytes)), context);
-  for (const ByteRange& range : context.damaged) {
+  for (const auto& [range, why] : context.take_damage()) {
     bytes.replace(range.begin, range.nbytes(), range.nbytes(), '?');
   }
   return bytes;

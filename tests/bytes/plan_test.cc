@@ -20,8 +20,8 @@ class PlanTest : public ::testing::Test {
  protected:
   const FakeSource source_{"s", std::string(1000, 's')};
   const FakeSource other_{"o", std::string(1000, 'o')};
-  const std::shared_ptr<const RecordTable> table_ = make_table(testing::FakeField());
-  const std::shared_ptr<const RecordTable> other_table_ = make_table(testing::FakeField());
+  const std::shared_ptr<const Checksums> table_ = make_table(testing::FakeField());
+  const std::shared_ptr<const Checksums> other_table_ = make_table(testing::FakeField());
   Plan plan_;
 };
 
@@ -74,9 +74,9 @@ TEST_F(PlanTest, KeepsGuardsApart) {
   EXPECT_EQ(plan_.pieces()[0].guard.count, 1U);
   EXPECT_EQ(plan_.pieces()[1].guard.first, 5U);
   EXPECT_EQ(plan_.pieces()[2].guard.first, 2U);
-  EXPECT_EQ(plan_.pieces()[3].guard.table, other_table_.get());
-  EXPECT_EQ(plan_.pieces()[4].guard.table, nullptr);
-  EXPECT_EQ(plan_.pieces()[5].guard.table, table_.get());
+  EXPECT_EQ(plan_.pieces()[3].guard.checksums, other_table_.get());
+  EXPECT_EQ(plan_.pieces()[4].guard.checksums, nullptr);
+  EXPECT_EQ(plan_.pieces()[5].guard.checksums, table_.get());
 }
 
 TEST_F(PlanTest, JoinsMemoryThatContinues) {

@@ -642,7 +642,7 @@ TEST_F(ZarrStore, MapsTheMembersOfAnArchiveWhereTheyLie) {
       const ChunkPlace place = grid->locate(0);
       if (grid->storage() == "mapped" && place.kind == ChunkPlace::Kind::kMapped) {
         EXPECT_THAT(place.extent.source->name(), HasSubstr(".zip"));
-        EXPECT_NE(place.guard.table, nullptr);
+        EXPECT_NE(place.guard.checksums, nullptr);
         ++mapped;
       }
     }
@@ -681,7 +681,7 @@ TEST_F(ZarrStore, DeflatedPlainChunksAreDecodedOnceForAll) {
   EXPECT_EQ(read(store), packed(Shorts{1, 2, 3, 4, 7, 7, 5}));
   EXPECT_EQ(grid->locate(0).kind, ChunkPlace::Kind::kDecoded);
   EXPECT_EQ(grid->locate(1).kind, ChunkPlace::Kind::kMapped);
-  EXPECT_NE(grid->locate(1).guard.table, nullptr);
+  EXPECT_NE(grid->locate(1).guard.checksums, nullptr);
   EXPECT_EQ(grid->locate(2).kind, ChunkPlace::Kind::kAbsent);
   cache.decoded = 0;
   for (int reader = 0; reader < 8; ++reader) {
@@ -859,6 +859,32 @@ TEST_F(ZarrStore, ShardsAreVerifiedByTheChecksumOfTheArchive) {
                          read_array(*array_of(store), {12, 16});
                        }),
               HasSubstr("c/0"));
+}
+
+TEST_F(ZarrStore, LengthsOfTextsAreVerifiedByTheChecksumOfTheArchive) {
+  using namespace std::string_literals;
+  std::string metadata = sharded_array();
+  const auto replace = [&](std::string_view what, std::string_view by) {
+    metadata.replace(metadata.find(what), what.size(), by);
+  };
+  replace(R"("data_type":"int16")", R"("data_type":"string")");
+  replace(R"("fill_value":7)", R"("fill_value":"")");
+  replace(R"({"name":"bytes","configuration":{"endian":"little"}})", R"({"name":"vlen-utf8"})");
+  replace(R"("shape":[8])", R"("shape":[2])");
+  replace(R"("chunk_shape":[8])", R"("chunk_shape":[2])");
+  const std::string chunk = "\2\0\0\0\1\0\0\0a\2\0\0\0bc"s;
+  ZipWriter zip;
+  zip.add("zarr.json", metadata);
+  zip.add("c/0", chunk + packed(std::vector<std::uint64_t>{0, chunk.size()}));
+  const StorePtr store = open_zip(zip);
+  EXPECT_THAT(warnings, ElementsAre());
+  EXPECT_EQ(array_of(store)->dtype().descr, "'<U2'");
+  // A character that remains one: nothing but the checksum tells.
+  zip.archive[zip.archive.find(chunk) + 8] ^= 1;
+  open_zip(zip);
+  EXPECT_THAT(warnings,
+              ElementsAre(AllOf(HasSubstr("s.zip at byte "), HasSubstr("(key c/0)"),
+                                HasSubstr("; 1 of the array's 1 chunks cannot be read"))));
 }
 
 TEST_F(ZarrStore, TextsOfDamagedChunksAreDamagedAlone) {

@@ -357,8 +357,9 @@ TEST_F(BlockCacheTest, AnswersWhatADecoderRequires) {
   records.checksums = true;
   records.failing = {1};
   const auto table = make_table(records);
-  const Chunks chunks(
-      10, [&](auto chunk, auto, DecodeContext& context) { context.require_intact(*table, chunk); });
+  const Chunks chunks(10, [&](auto chunk, auto, DecodeContext& context) {
+    context.require_intact({table.get(), chunk, 1});
+  });
   BlockCache cache(1 << 20, verified_);
   EXPECT_EQ(text_of(cache.get(chunks, 0)->bytes), expected(chunks, 0));
   EXPECT_EQ(refusal_of([&] { cache.get(chunks, 1); }).kind, ErrorKind::kCorrupt);

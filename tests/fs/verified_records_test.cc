@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -204,6 +205,23 @@ TEST(VerifiedRecords, TellsTablesAndItselfApart) {
   EXPECT_TRUE(one.known_intact({good.get(), 7, 1}));
   EXPECT_EQ(refusal_of([&] { one.require_intact({bad.get(), 7, 1}); }).kind, ErrorKind::kCorrupt);
   one.require_intact({good.get(), 7, 1});
+}
+
+// The address of a table that is gone is given to the next one.
+TEST(VerifiedRecords, ATableThatIsGoneVouchesForNoOther) {
+  const VerifiedRecords verified(Verify::kRead);
+  std::optional<FakeTable> table(std::in_place, hundred());
+  const void* const address = &*table;
+  verified.require_intact({&*table, 0, 100});
+  table.emplace(hundred({7}));
+  ASSERT_EQ(&*table, address);
+  EXPECT_FALSE(verified.known_intact({&*table, 8, 1}));
+  EXPECT_EQ(refusal_of([&] {
+              verified.require_intact({&*table, 7, 1});
+            }).kind,
+            ErrorKind::kCorrupt);
+  table.emplace(hundred());
+  verified.require_intact({&*table, 0, 100});
 }
 
 // Longer than the buffer it is read through.

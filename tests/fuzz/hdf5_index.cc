@@ -58,8 +58,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::uint64_t header : headers) {
     for (const bool filtered : {false, true}) {
       for (const StructureWidths widths : {StructureWidths{}, StructureWidths{4, 2}}) {
-        read(source, {0, widths, header, {100, 7}, {10, 3}, 120, filtered, Checksums::kIgnored});
-        read(source, {0, widths, header, {100}, {10}, 40, filtered, Checksums::kIgnored});
+        read(source,
+             {0, widths, header, {100, 7}, {10, 3}, 120, filtered, StructureChecksums::kIgnored});
+        read(source, {0, widths, header, {100}, {10}, 40, filtered, StructureChecksums::kIgnored});
       }
     }
   }

@@ -48,6 +48,33 @@ class Floors(unittest.TestCase):
         code, _ = check({"formats/bytes/plan.h": "  #  include <fs/session.h>\n"})
         self.assertEqual(code, 1)
 
+    def test_types_from_above_are_not_declared(self):
+        table = "namespace npyfs {\nclass RecordTable {\n  struct Row;\n};\n}\n"
+        for declaration in ("class RecordTable;", "struct RecordTable;",
+                            "template <typename T>\nclass RecordTable;",
+                            "enum class RecordTable : std::uint8_t;"):
+            with self.subTest(declaration=declaration):
+                text = f"// The lowest.\nnamespace npyfs {{\n\n{declaration}\n}}\n"
+                line = text.split("RecordTable")[0].count("\n") + 1
+                code, said = check({"formats/format.h": table, "formats/bytes/plan.h": text})
+                self.assertEqual(code, 1)
+                self.assertEqual(said, f"formats/bytes/plan.h:{line}: declares RecordTable of "
+                                       "formats/format.h, which is above formats/bytes\n")
+                self.assertEqual(check({"formats/format.h": table, "fs/session.h": text}), (0, ""))
+        code, said = check({"formats/tar/tar.h": table.replace("RecordTable", "TarTable"),
+                            "formats/zarr/zarr.h": "namespace npyfs {\nclass TarTable;\n}\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("declares TarTable of formats/tar/tar.h, which is another format", said)
+
+    def test_what_only_looks_like_a_type_from_above_is_allowed(self):
+        above = {"fs/session.h": "namespace npyfs {\nclass Session {};\n}\n"}
+        for text in ("namespace npyfs {\nclass Chunks {\n  class Session;\n};\n}\n",  # its own
+                     "namespace npyfs {\n// class Session;\n}\n",
+                     "namespace npyfs {\nnamespace {\nclass Session;\n}\n}\n",
+                     "struct fuse_session;\n"):
+            with self.subTest(text=text):
+                self.assertEqual(check({**above, "formats/bytes/plan.h": text}), (0, ""))
+
     def test_fuse_and_threads_are_known_in_fs_only(self):
         for name in ("fuse_lowlevel.h", "fuse3/fuse.h", "fuse.h", "mutex", "thread", "atomic"):
             with self.subTest(name=name):

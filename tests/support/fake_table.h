@@ -82,7 +82,7 @@ inline Damage fake_damage(const std::string& text, std::optional<std::uint64_t> 
   return {Error(ErrorKind::kCorrupt, text), nbytes};
 }
 
-class FakeTable : public RecordTable {
+class FakeTable : public RecordTable, public Checksums {
  public:
   explicit FakeTable(FakeRecords records) : records_(std::move(records)) {
     for (std::size_t i = 0; i < records_.fields.size(); ++i) {
@@ -109,6 +109,7 @@ class FakeTable : public RecordTable {
   std::optional<Checksum> checksum(std::uint64_t record) const override {
     return records_.checksums ? std::optional(checksums_[record]) : std::nullopt;
   }
+  std::string name_of(std::uint64_t record) const override { return record_name(*this, record); }
 
   // Of the field at `index`.
   const FakeSource& source(std::size_t index = 0) const { return *sources_[index]; }
@@ -178,9 +179,7 @@ class FakeTable : public RecordTable {
     }
     void decode(std::uint64_t record, std::span<std::byte> out,
                 DecodeContext& context) const override {
-      if (const Guard guard = stored->guard(record); guard.table != nullptr) {
-        context.require_intact(*guard.table, record);
-      }
+      context.require_intact(stored->guard(record));
       if (at(record).undecodable) {
         throw Error(ErrorKind::kCorrupt,
                     record_name(*stored->table, record) + " cannot be decoded");
@@ -216,7 +215,7 @@ class FakeTable : public RecordTable {
       if (summed) {
         Checksum checksum;
         checksum.kind = records_.checksum_kind;
-        const std::uint32_t sum = checksum_of(checksum, std::as_bytes(std::span(payload)));
+        const std::uint32_t sum = checksum_of(checksum.kind, std::as_bytes(std::span(payload)));
         checksum.payload = stored->extents.back();
         checksum.stored.nbytes = sizeof sum;
         const std::string text(reinterpret_cast<const char*>(&sum), sizeof sum);

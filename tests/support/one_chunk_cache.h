@@ -17,9 +17,7 @@ class OneChunkCache : public ChunkCache {
   std::shared_ptr<const Block> get(const ChunkSource& chunks, std::uint64_t chunk) override {
     if (block_ == nullptr || chunks.serial() != serial_ || chunk != chunk_) {
       auto block = std::make_shared<Block>();
-      block->bytes.resize(chunks.chunk_nbytes(chunk));
-      NoContext context;
-      chunks.decode(chunk, block->bytes, context);
+      decode_block(chunks, chunk, trusting_verifier(), *block);
       largest_nbytes_ = std::max<std::uint64_t>(largest_nbytes_, block->bytes.size());
       ++decoded_;
       block_ = block;
@@ -32,10 +30,6 @@ class OneChunkCache : public ChunkCache {
   std::uint64_t decoded() const { return decoded_; }
 
  private:
-  class NoContext : public DecodeContext {
-    void require_intact(const RecordTable&, std::uint64_t) override {}
-    void mark_damaged(ByteRange, std::exception_ptr) override {}
-  };
   std::shared_ptr<const Block> block_;
   std::uint64_t serial_ = 0;
   std::uint64_t chunk_ = 0;

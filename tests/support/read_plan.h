@@ -15,6 +15,7 @@
 #include "formats/arrays/array.h"
 #include "formats/bytes/chunk_source.h"
 #include "formats/bytes/endian.h"
+#include "formats/bytes/verifier.h"
 #include "formats/extents.h"
 #include "formats/format.h"
 
@@ -35,36 +36,44 @@ std::string packed(const std::vector<T>& values) {
   return text_of(std::as_bytes(std::span(values)));
 }
 
-inline void require_record(const RecordTable& table, std::uint64_t record) {
-  if (const auto checksum = table.checksum(record); checksum && !matches(*checksum)) {
-    throw Error(ErrorKind::kCorrupt, record_name(table, record) + " fails its checksum");
+// Verifies record by record, as slowly as that is.
+class PlainVerifier : public Verifier {
+ public:
+  bool verifies() const override { return true; }
+
+ private:
+  std::optional<Error> find_fault(const Guard& guard, const ReadWindow& /*window*/) const override {
+    for (std::uint64_t i = 0; guard.checksums != nullptr && i < guard.count; ++i) {
+      const std::uint64_t record = guard.first + i;
+      const auto checksum = guard.checksums->checksum(record);
+      if (!checksum) {
+        continue;
+      }
+      std::byte stored[4];
+      checksum->stored.source->read_at(checksum->stored.offset, stored);
+      if (read_checksum_of(*checksum) != load_le<std::uint32_t>(stored)) {
+        return Error(ErrorKind::kCorrupt, guard.checksums->name_of(record) + " fails its checksum");
+      }
+    }
+    return std::nullopt;
   }
-}
+};
 
 // Decodes one chunk of anything.
 inline Block decode_chunk(const ChunkSource& chunks, std::uint64_t chunk) {
-  struct Context : DecodeContext {
-    Block block;
-    void require_intact(const RecordTable& table, std::uint64_t record) override {
-      require_record(table, record);
-    }
-    void mark_damaged(ByteRange range, std::exception_ptr why) override {
-      block.damage.push_back({range, std::move(why)});
-    }
-  } context;
-  context.block.bytes.resize(chunks.chunk_nbytes(chunk));
-  chunks.decode(chunk, context.block.bytes, context);
-  return std::move(context.block);
+  const PlainVerifier verifier;
+  DecodeContext context(verifier);
+  Block block;
+  block.bytes.resize(chunks.chunk_nbytes(chunk));
+  chunks.decode(chunk, block.bytes, context);
+  block.damage = context.take_damage();
+  return block;
 }
 
 // All bytes of the piece. Throws what makes it unreadable.
 inline std::string read_piece(const Piece& piece) {
   std::string bytes(piece.nbytes, '\0');
-  if (piece.guard.table != nullptr) {
-    for (std::uint64_t i = 0; i < piece.guard.count; ++i) {
-      require_record(*piece.guard.table, piece.guard.first + i);
-    }
-  }
+  PlainVerifier().require_intact(piece.guard);
   switch (piece.kind) {
     case Piece::Kind::kExtent:
       piece.source->read_at(piece.offset, std::as_writable_bytes(std::span(bytes)));

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "formats/arrays/find_damage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "formats/bytes/byte_source.h"
+#include "formats/bytes/error.h"
+#include "formats/bytes/strict_reader.h"
+#include "formats/chunk_grid.h"
+
+namespace npyfs {
+
+namespace {
+
+// Looks at one thing after another and notes what is wrong with the first that is damaged.
+class DamageSearch {
+ public:
+  explicit DamageSearch(const Verifier& verifier) : verifier_(verifier) {}
+
+  bool is_intact(const Guard& guard) {
+    return is_good([&] { verifier_.require_intact(guard); });
+  }
+  // Whether `look` does not throw that something is damaged.
+  template <typename Look>
+  bool is_good(const Look& look) {
+    try {
+      look();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kUnsupported) {
+        throw;
+      }
+      if (first_.empty()) {
+        first_ = error.what();
+      }
+      return false;
+    }
+    return true;
+  }
+
+  const Verifier& verifier() const { return verifier_; }
+  const std::string& first() const { return first_; }
+
+ private:
+  const Verifier& verifier_;
+  std::string first_;
+};
+
+// Looks for the records of one stored unit that fail, many at a time while all are intact.
+class RecordSearch {
+ public:
+  RecordSearch(DamageSearch& search, std::vector<std::uint64_t>& failing)
+      : search_(search), failing_(failing) {}
+
+  void add(std::uint64_t record, const Guard& guard) {
+    const bool continues = guard.checksums == batch_.checksums &&
+                           guard.first == batch_.first + batch_.count &&
+                           record == first_record_ + batch_.count && batch_.count < kMaxBatch;
+    if (continues && guard.count == 1) {
+      ++batch_.count;
+      return;
+    }
+    finish();
+    batch_ = guard;
+    first_record_ = record;
+  }
+
+  // To be called after the last record.
+  void finish() {
+    if (!search_.is_intact(batch_)) {
+      for (std::uint64_t i = 0; i < batch_.count; ++i) {
+        if (!search_.is_intact({batch_.checksums, batch_.first + i, 1})) {
+          failing_.push_back(first_record_ + i);
+        }
+      }
+    }
+    batch_ = {};
+  }
+
+ private:
+  static constexpr std::uint64_t kMaxBatch = 4096;
+
+  DamageSearch& search_;
+  std::vector<std::uint64_t>& failing_;
+  Guard batch_;
+  std::uint64_t first_record_ = 0;
+};
+
+// Looks at the parts of one stored array.
+class StoredSearch {
+ public:
+  explicit StoredSearch(const Verifier& verifier) : search_(verifier) {}
+
+  void look_at(const StoredNpy& npy) {
+    if (npy.guarded_by != nullptr) {
+      count(search_.is_intact(npy.guard()));
+    } else if (npy.storage != "mapped") {
+      count(search_.is_good([&] { read_all(npy); }));
+    }
+  }
+
+  // `sources` are the array's.
+  void look_at(const ChunkGrid& grid, const std::vector<SourcePtr>& sources) {
+    if (grid.chunk_count() > kMostVerifiedChunks) {
+      throw file_error(ErrorKind::kTooLarge, sources.front()->name(),
+                       fmt::format("the array has {} chunks, expected at most {} to be verified at "
+                                   "mount; mount it without --verify=mount",
+                                   grid.chunk_count(), kMostVerifiedChunks));
+    }
+    for (std::uint64_t chunk = 0; chunk < grid.chunk_count(); ++chunk) {
+      const ChunkPlace place = grid.locate(chunk);
+      if (place.kind == ChunkPlace::Kind::kMapped && place.guard.checksums != nullptr) {
+        count(search_.is_intact(place.guard));
+      } else if (place.kind == ChunkPlace::Kind::kDecoded && grid.is_stored()) {
+        count(search_.is_good([&] { decode(grid, chunk); }));
+      } else if (place.kind == ChunkPlace::Kind::kDamaged) {
+        count(search_.is_good([&] { throw Error(place.damage->error); }));
+      }
+    }
+  }
+
+  FoundDamage take() {
+    found_.first = search_.first();
+    return std::move(found_);
+  }
+
+ private:
+  static constexpr std::size_t kReadNbytes = std::size_t{4} << 20;
+
+  void count(bool good) {
+    ++found_.checked;
+    found_.damaged += good ? 0 : 1;
+  }
+
+  // What is decoded on the way checks itself.
+  void read_all(const StoredNpy& npy) const {
+    const PlanRead plan_read = [&](ByteRange range, Plan& plan) {
+      plan.add_extent(*npy.source, npy.data_offset() + range.begin, range.nbytes(), npy.guard());
+    };
+    StrictReader reader(search_.verifier());
+    std::vector<std::byte> bytes(std::min<std::uint64_t>(npy.data_nbytes(), kReadNbytes));
+    for (std::uint64_t at = 0; at < npy.data_nbytes(); at += bytes.size()) {
+      bytes.resize(std::min<std::uint64_t>(npy.data_nbytes() - at, kReadNbytes));
+      reader.read(plan_read, at, bytes);
+    }
+  }
+
+  void decode(const ChunkGrid& grid, std::uint64_t chunk) {
+    DecodeContext context(search_.verifier());
+    if (grid.was_written(chunk, context)) {
+      decode_block(grid, chunk, search_.verifier(), block_);
+      block_.require_good({0, block_.bytes.size()});
+    }
+  }
+
+  DamageSearch search_;
+  Block block_;
+  FoundDamage found_;
+};
+
+}  // namespace
+
+std::vector<std::uint64_t> find_failing(const RecordTable& table, const Verifier& verifier,
+                                        const std::function<void(const std::string&)>& warn) {
+  DamageSearch search(verifier);
+  std::vector<std::uint64_t> failing;
+  for (const StoredUnit& unit : table.stored()) {
+    RecordSearch records(search, failing);
+    for (std::uint64_t record = 0; record < table.size(); ++record) {
+      if (table.damage(record) == nullptr) {
+        records.add(record, unit.bytes->guard(record));
+      }
+    }
+    records.finish();
+  }
+  std::sort(failing.begin(), failing.end());
+  failing.erase(std::unique(failing.begin(), failing.end()), failing.end());
+  if (!failing.empty()) {
+    warn(fmt::format("{} ({} of {} records fail)", search.first(), failing.size(), table.size()));
+  }
+  return failing;
+}
+
+FoundDamage find_damage(const StoredArray& stored, const Verifier& verifier) {
+  StoredSearch search(verifier);
+  for (const ArrayPart& part : stored.parts) {
+    if (const auto* npy = std::get_if<StoredNpy>(&part)) {
+      search.look_at(*npy);
+    } else {
+      search.look_at(*std::get<std::shared_ptr<const ChunkGrid>>(part), stored.sources);
+    }
+  }
+  return search.take();
+}
+
+}  // namespace npyfs
