@@ -46,11 +46,12 @@ Order read_order(const Dict& configuration, std::size_t rank) {
   return order;
 }
 
+// What numcodecs' codecs are called in version 3.
+constexpr std::string_view kPrefix = "numcodecs.";
+
 bool is_array_codec(std::string_view name) {
-  constexpr std::string_view kNames[] = {
-      "transpose",          "numcodecs.delta",  "numcodecs.fixedscaleoffset", "numcodecs.quantize",
-      "numcodecs.packbits", "numcodecs.astype", "numcodecs.bitround"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  return name == "transpose" ||
+         (name.starts_with(kPrefix) && is_element_codec(name.substr(kPrefix.size())));
 }
 
 bool is_serializer(std::string_view name) {
@@ -60,7 +61,6 @@ bool is_serializer(std::string_view name) {
 }
 
 CodecPtr make_named_codec(const NamedConfiguration& codec) {
-  constexpr std::string_view kPrefix = "numcodecs.";
   const std::string_view name = codec.name;
   // Of numcodecs' own, these are in the core of version 3.
   constexpr std::string_view kCore[] = {"blosc", "gzip", "zstd", "crc32c"};

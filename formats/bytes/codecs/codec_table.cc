@@ -164,43 +164,54 @@ CodecPtr configured_jenkins(const Configuration& configuration) {
 struct Row {
   std::string_view name;
   CodecPtr (*make)(const Configuration& configuration);
+  bool of_elements = false;
 };
 
 constexpr std::array kCodecs = std::to_array<Row>({
     {"adler32",
      [](const Configuration& c) { return make_adler32(c.place(ChecksumPlace::kStart)); }},
-    {"astype", configured_astype},
+    {"astype", configured_astype, true},
     {"base64", [](const Configuration&) { return make_base64(); }},
-    {"bitround", [](const Configuration&) { return make_identity("bitround"); }},
+    {"bitround", [](const Configuration&) { return make_identity("bitround"); }, true},
     {"blosc", [](const Configuration&) { return make_blosc(); }},
     {"bz2", [](const Configuration&) { return make_bz2(); }},
     {"categorize", configured_categorize},
     {"crc32", [](const Configuration& c) { return make_crc32(c.place(ChecksumPlace::kStart)); }},
     {"crc32c", [](const Configuration& c) { return make_crc32c(c.place(ChecksumPlace::kEnd)); }},
-    {"delta", configured_delta},
-    {"fixedscaleoffset", configured_fixed_scale_offset},
+    {"delta", configured_delta, true},
+    {"fixedscaleoffset", configured_fixed_scale_offset, true},
     {"fletcher32", [](const Configuration&) { return make_fletcher32(); }},
     {"gzip", [](const Configuration&) { return make_gzip(); }},
     {"jenkins_lookup3", configured_jenkins},
     {"lz4", [](const Configuration&) { return make_lz4(); }},
     {"lzma", configured_lzma},
-    {"packbits", [](const Configuration&) { return make_packbits(); }},
-    {"quantize", configured_quantize},
+    {"packbits", [](const Configuration&) { return make_packbits(); }, true},
+    {"quantize", configured_quantize, true},
     {"shuffle",
      [](const Configuration& c) { return make_shuffle(c.count("elementsize", 4, kMost32)); }},
     {"zlib", [](const Configuration&) { return make_zlib(); }},
     {"zstd", [](const Configuration&) { return make_zstd(); }},
 });
 
+const Row* find_row(std::string_view name) {
+  const auto* const row = std::find_if(
+      kCodecs.begin(), kCodecs.end(), [&](const Row& candidate) { return candidate.name == name; });
+  return row != kCodecs.end() ? row : nullptr;
+}
+
 }  // namespace
 
 CodecPtr make_codec(std::string_view name, const Dict& configuration) {
-  const auto row = std::find_if(kCodecs.begin(), kCodecs.end(),
-                                [&](const Row& candidate) { return candidate.name == name; });
-  if (row == kCodecs.end()) {
+  const Row* row = find_row(name);
+  if (row == nullptr) {
     throw Error(ErrorKind::kUnsupported, fmt::format("codec '{}' is not known", printable(name)));
   }
   return row->make(Configuration(row->name, configuration));
+}
+
+bool is_element_codec(std::string_view name) {
+  const Row* row = find_row(name);
+  return row != nullptr && row->of_elements;
 }
 
 }  // namespace npyfs

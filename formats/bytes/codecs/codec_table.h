@@ -15,4 +15,8 @@ namespace npyfs {
 // name or a configuration that is not known; the text tells them.
 CodecPtr make_codec(std::string_view name, const Dict& configuration);
 
+// Whether the codec encodes the elements of an array, not bytes of any kind: zarr 3 keeps the two
+// apart. False for a name that is not known.
+bool is_element_codec(std::string_view name);
+
 }  // namespace npyfs
