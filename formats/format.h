@@ -28,8 +28,7 @@
 
 namespace npyfs {
 
-class PausedDecoders;
-class Spool;
+struct UnpackPool;  // formats/bytes/unpack.h
 
 // Why a record cannot be read, found while opening: its bytes answer EIO, the others are unharmed.
 struct Damage {
@@ -181,6 +180,10 @@ class RecordTable {
 
 using TablePtr = std::shared_ptr<const RecordTable>;
 
+// What the user gave to options that formats read, by the names of these without dashes. A flag has
+// no values, any other one or, of a file that lists them, several.
+using FormatOptions = std::map<std::string, std::vector<std::string>, std::less<>>;
+
 // What the user said, as far as opening a source depends on it, and what a format may use.
 struct OpenContext {
   bool permissive = false;
@@ -190,31 +193,20 @@ struct OpenContext {
   // One line to the user; `text` has its place in it.
   std::function<void(const std::string& text)> warn;
   ChunkCache* cache = nullptr;
-  // What the cache holds at most.
-  std::uint64_t cache_nbytes = 0;
-  // Where decoded shards are kept; null: nowhere.
-  std::shared_ptr<Spool> spool;
-  // Where decoders of shards wait for the next read; null: each shard has its own.
-  std::shared_ptr<PausedDecoders> paused_decoders;
-  // Whether the user has been told what reading shards costs that cannot be kept.
-  std::shared_ptr<bool> told_cost = std::make_shared<bool>(false);
+  // What the compressed shards of the data set share; null: nothing.
+  std::shared_ptr<UnpackPool> unpack_pool;
   // Where relative paths that a data file names are looked for last; empty: --base-dir was not
   // given.
   std::string base_dir;
-  // Commands in data files may be run.
-  bool allow_pipes = false;
   // Files that a data file names must lie within the data set's folder.
   bool confine = false;
-  // The user promises that keys rise, bytewise.
-  bool keys_sorted = false;
-  // --class-names: what labels that are made from names are numbered by.
-  std::optional<std::vector<std::string>> class_names;
-  // The split that the source was given to; empty: none was named.
-  std::string split;
+  FormatOptions options;
   // How many descriptors are kept by files that nobody named; one number for the process, as copies
   // share it.
   std::shared_ptr<std::size_t> kept_descriptors = std::make_shared<std::size_t>(0);
 
+  // Whether the user gave the option.
+  bool has(std::string_view option) const { return options.find(option) != options.end(); }
   // The kind given for `name`, or an empty string.
   std::string decode_kind(const std::string& name) const;
   // Where what lies in `folder`, or what a data file in it names, may lead: below it or --base-dir
@@ -232,6 +224,21 @@ struct Location {
   SourcePtr source;  // null for a directory
   // The user names the format: it may recognise what it would not claim by itself.
   bool named = false;
+  // The split that it is opened for; empty: none was named.
+  std::string split{};
+};
+
+// An option that a format takes. The command line and --help have one for each name.
+struct FormatOption {
+  const char* name;   // without dashes: OpenContext::options has it under this name
+  const char* value;  // as --help calls it; null for a flag
+  const char* help;
+};
+
+// What a SOURCE says for itself alone.
+struct SourceOptions {
+  bool permissive = false;
+  FormatOptions options;
 };
 
 // What a file says of each key, as --map takes it.
@@ -258,6 +265,8 @@ struct Format {
   const char* name = nullptr;
   // Of file names, without the dot; asked after the magic of every format said no.
   std::vector<std::string> extensions{};
+  // Opens files of every packing (formats/bytes/packings); other formats open gzip at most.
+  bool takes_packings = false;
   // Whether the content is this format's. Looks at few bytes; never throws for content.
   bool (*recognises)(const Location& location) = nullptr;
   // Checks everything that can be checked cheaply. Null for formats that hold arrays.
@@ -268,6 +277,10 @@ struct Format {
                                              OpenContext& context) = nullptr;
   // Where sets that are directories lie within a project's folder; null: nowhere in particular.
   const char* sets_folder = nullptr;
+  std::span<const FormatOption> options{};
+  // Whether `words`, before the ':' of a SOURCE, are another way to write the format's name, with
+  // options in it; then they are added to `said`. Null: its name only.
+  bool (*takes_specifier)(std::string_view words, SourceOptions& said) = nullptr;
   // What --decode x=KIND may call the format's records, besides payloads. `open` sees to it.
   std::vector<std::string> decode_kinds{};
   // Reads a file that --map names. Nothing where every key stands for itself. Throws kCorrupt,

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <string>
 
+#include "formats/bytes/packings/packing_table.h"
 #include "formats/das/das.h"
 #include "formats/ffrecord/ffrecord.h"
 #include "formats/hdf5/hdf5.h"
@@ -55,21 +56,27 @@ std::string_view without_shard_number(std::string_view name) {
   return numbered ? rest : name;
 }
 
-// "rec" of "shards/train-0.REC.gz", "tfrecord" of "a.tfrecord-00001-of-00002"; the number and .gz
-// stand in either order.
-std::string extension_of(std::string_view path) {
+// Takes the extension of a packing that the format opens off the end of `name`. False where there
+// is none.
+bool drop_packing(std::string_view& name, const Format& format) {
+  for (const Packing& packing : packings()) {
+    const std::string extension = std::string(".") + packing.extension;
+    if ((format.takes_packings || extension == ".gz") && drop_suffix(name, extension)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// "rec" of "shards/train-0.REC.gz", "tfrecord" of "a.tfrecord-00001-of-00002"; the number and the
+// extension of the packing stand in either order.
+std::string extension_of(std::string_view path, const Format& format) {
   const std::string lowered = lower(path.substr(path.find_last_of('/') + 1));
   std::string_view name = lowered;
-  const bool packed = drop_suffix(name, ".gz");
+  const bool packed = drop_packing(name, format);
   name = without_shard_number(name);
   if (!packed) {
-    drop_suffix(name, ".gz");
-  }
-  // Of the formats only tar is packed in other ways than gzip.
-  for (const std::string_view packing : {".zst", ".xz", ".bz2"}) {
-    if (name.ends_with(packing) && name.substr(0, name.size() - packing.size()).ends_with(".tar")) {
-      return "tar";
-    }
+    drop_packing(name, format);
   }
   const std::size_t dot = name.find_last_of('.');
   return dot == std::string_view::npos ? std::string() : std::string(name.substr(dot + 1));
@@ -89,8 +96,8 @@ const Format& first_with(Member Format::*member) {
 
 std::span<const Format> formats() {
   // FFRecord has no magic: it is asked last. Copied on first use, when every row has been built.
-  static const std::array<Format, 12> rows = {
-      kTar, kWenet, kRecordio, kTfrecord, kKaldi, kHdf5, kDas, kZarr, kNpy, kArk, kScp, kFfrecord};
+  static const std::array rows = {kTar, kWenet, kRecordio, kTfrecord, kKaldi, kHdf5,
+                                  kDas, kZarr,  kNpy,      kArk,      kScp,   kFfrecord};
   return rows;
 }
 
@@ -102,7 +109,7 @@ const Format* find_format(std::string_view name) {
 }
 
 bool has_extension(const Format& format, std::string_view path) {
-  const std::string extension = extension_of(path);
+  const std::string extension = extension_of(path, format);
   return std::find(format.extensions.begin(), format.extensions.end(), extension) !=
          format.extensions.end();
 }

@@ -18,8 +18,9 @@ std::span<const Format> formats();
 // Null where there is none of that name.
 const Format* find_format(std::string_view name);
 
-// Whether the name of `path` ends in one of the format's extensions, in any case; a trailing .gz,
-// behind .tar also .zst, .xz and .bz2, and the number of a shard (-00001-of-00002) do not count.
+// Whether the name of `path` ends in one of the format's extensions, in any case; a trailing .gz
+// (or the extension of another packing that the format takes) and the number of a shard
+// (-00001-of-00002) do not count.
 bool has_extension(const Format& format, std::string_view path);
 
 // By magic, then as has_extension; null where none fits.

@@ -250,16 +250,15 @@ std::shared_ptr<const RecordTable> make_tar_table(
 }
 
 SourcePtr open_tar_source(SourcePtr shard, OpenContext& context) {
-  if (find_packing(*shard) == Packing::kNone) {
+  if (find_packing(*shard) == nullptr) {
     return shard;
   }
   UnpackOptions options;
   options.permissive = context.permissive;
   options.warn = context.warn;
-  options.cache_nbytes = context.cache_nbytes;
-  options.spool = context.spool;
-  options.paused = context.paused_decoders;
-  options.told = context.told_cost.get();
+  if (context.unpack_pool != nullptr) {
+    options.pool = context.unpack_pool;
+  }
   return open_unpacked(std::move(shard), *context.cache, options);
 }
 

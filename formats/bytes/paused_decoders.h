@@ -10,14 +10,14 @@
 #include <cstdint>
 #include <memory>
 
-#include "formats/bytes/packing.h"
+#include "formats/bytes/packings/frame_reader.h"
 
 namespace npyfs {
 
 // A decoder where a chunk has ended: the next chunk goes on there, so that reading on in order
 // decodes a large frame once and not once a chunk.
 struct PausedDecoder {
-  PausedDecoder(const ByteSource& base, Packing packing, std::uint64_t chunks)
+  PausedDecoder(const ByteSource& base, const Packing& packing, std::uint64_t chunks)
       : serial(chunks), reader(base, packing) {}
 
   std::uint64_t serial;  // of the chunks; its source is gone where they are

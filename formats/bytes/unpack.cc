@@ -45,7 +45,7 @@ struct FrameList {
 // Decodes everything once. One use.
 class FrameScanner {
  public:
-  FrameScanner(const ByteSource& base, Packing packing, const Sink& sink)
+  FrameScanner(const ByteSource& base, const Packing& packing, const Sink& sink)
       : base_(base),
         packing_(packing),
         sink_(sink),
@@ -54,7 +54,7 @@ class FrameScanner {
 
   FrameList run() {
     try {
-      packing_ == Packing::kXz ? scan_blocks() : scan_frames();
+      packing_.read_index != nullptr ? scan_index() : scan_frames();
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kCorrupt) {
         throw;
@@ -67,15 +67,15 @@ class FrameScanner {
   }
 
  private:
-  void scan_blocks() {
-    const XzBlocks found = read_xz_index(base_);
-    for (const Frame& block : found.blocks) {
+  void scan_index() {
+    const FrameIndex found = packing_.read_index(base_);
+    for (const Frame& block : found.frames) {
       if (block.out_offset != good_nbytes_) {
         throw corrupt_at(base_.name(), block.in_offset,
-                         fmt::format("the xz file's index says that a block begins {} decoded "
+                         fmt::format("the {} file's index says that a block begins {} decoded "
                                      "bytes in, expected {} as the blocks before it have; the file "
                                      "is damaged",
-                                     block.out_offset, good_nbytes_));
+                                     packing_.name, block.out_offset, good_nbytes_));
       }
       decode(block);
       list_.frames.push_back(block);
@@ -83,9 +83,9 @@ class FrameScanner {
     }
     if (list_.nbytes != found.nbytes) {
       throw corrupt_at(base_.name(), base_.nbytes(),
-                       fmt::format("the xz file's index tells of {} decoded bytes, its blocks have "
+                       fmt::format("the {} file's index tells of {} decoded bytes, its blocks have "
                                    "{}; the file is damaged",
-                                   found.nbytes, list_.nbytes));
+                                   packing_.name, found.nbytes, list_.nbytes));
     }
   }
 
@@ -127,7 +127,7 @@ class FrameScanner {
   bool is_frame(std::uint64_t at) const {
     std::vector<std::byte> head(std::min<std::uint64_t>(4, base_.nbytes() - at));
     base_.read_at(at, head);
-    return find_packing(head) == packing_;
+    return packing_.recognises(head);
   }
 
   void require_padding(std::uint64_t at) {
@@ -139,14 +139,14 @@ class FrameScanner {
         throw corrupt_at(base_.name(), at,
                          fmt::format("what follows the end of the {} stream is no such stream, "
                                      "expected the end of the file; the file is damaged",
-                                     packing_name(packing_)));
+                                     packing_.name));
       }
       at += n;
     }
   }
 
   const ByteSource& base_;
-  Packing packing_;
+  const Packing& packing_;
   const Sink& sink_;
   FrameReader reader_;
   std::vector<std::byte> output_;
@@ -159,7 +159,7 @@ class FrameScanner {
 class FrameChunks : public ChunkSource {
  public:
   // No chunk is larger than `most`, nor do the decoders that wait take more in all.
-  FrameChunks(SourcePtr base, Packing packing, FrameList list, std::uint64_t most,
+  FrameChunks(SourcePtr base, const Packing& packing, FrameList list, std::uint64_t most,
               std::shared_ptr<PausedDecoders> paused)
       : base_(std::move(base)),
         packing_(packing),
@@ -209,7 +209,7 @@ class FrameChunks : public ChunkSource {
       }
       if (reader.at_end() && (to_skip > 0 || !out.empty())) {
         paused->frame.in_offset = reader.in_offset();
-        if (packing_ == Packing::kXz || paused->frame.in_offset >= base_->nbytes()) {
+        if (packing_.read_index != nullptr || paused->frame.in_offset >= base_->nbytes()) {
           throw corrupt_at(base_->name(), paused->frame.in_offset,
                            "the compressed stream is not what it was when it was opened, expected "
                            "the same; mount again");
@@ -249,7 +249,7 @@ class FrameChunks : public ChunkSource {
   }
 
   SourcePtr base_;
-  Packing packing_;
+  const Packing& packing_;
   FrameList list_;
   std::uint64_t most_;
   std::shared_ptr<PausedDecoders> paused_;
@@ -290,54 +290,53 @@ class FramedSource : public ByteSource {
   ChunkCache& cache_;
 };
 
-void warn_of_cost(const ByteSource& base, Packing packing, std::uint64_t frame_nbytes,
+void warn_of_cost(const ByteSource& base, const Packing& packing, std::uint64_t frame_nbytes,
                   std::uint64_t most, const UnpackOptions& options) {
-  if (options.warn && (options.told == nullptr || !*options.told)) {
+  if (options.warn && !options.pool->told_cost) {
     options.warn(
         file_error(ErrorKind::kTooLarge, base.name(),
                    fmt::format("it can be decoded only from the start of a {} frame of {}, more "
                                "than the {} that --cache-size allows at once: a random read (of "
                                "this or another such shard) decodes {} on average; --cache-dir "
                                "DIR keeps all of it decoded, in DIR",
-                               packing_name(packing), nbytes_text(frame_nbytes), nbytes_text(most),
+                               packing.name, nbytes_text(frame_nbytes), nbytes_text(most),
                                nbytes_text(frame_nbytes / 2)))
             .what());
   }
-  if (options.told != nullptr) {
-    *options.told = true;
-  }
+  options.pool->told_cost = true;
 }
 
 // Writes to the spool until that fails, which is said once and no reason to stop.
 class SpoolWriter {
  public:
-  explicit SpoolWriter(const UnpackOptions& options) : options_(options) {
-    if (options_.spool != nullptr) {
-      attempt([&] { options_.spool->begin(); });
+  explicit SpoolWriter(const UnpackOptions& options)
+      : options_(options), spool_(options.pool->spool) {
+    if (spool_ != nullptr) {
+      attempt([&] { spool_->begin(); });
     }
   }
   // What was not finished takes no room.
   ~SpoolWriter() {
-    if (options_.spool != nullptr) {
-      options_.spool->drop();
+    if (spool_ != nullptr) {
+      spool_->drop();
     }
   }
   SpoolWriter(const SpoolWriter&) = delete;
   SpoolWriter& operator=(const SpoolWriter&) = delete;
   Sink sink() {
-    if (options_.spool == nullptr) {
+    if (spool_ == nullptr) {
       return nullptr;
     }
     return [this](std::span<const std::byte> bytes) {
-      attempt([&] { options_.spool->append(bytes); });
+      attempt([&] { spool_->append(bytes); });
       nbytes_ += bytes.size();
     };
   }
   // Null where there is no spool, it failed, or has another number of bytes.
   SourcePtr finish(const SourcePtr& base, std::uint64_t nbytes) {
     SourcePtr spooled;
-    if (options_.spool != nullptr && nbytes == nbytes_) {
-      attempt([&] { spooled = Spool::finish(options_.spool, base); });
+    if (spool_ != nullptr && nbytes == nbytes_) {
+      attempt([&] { spooled = Spool::finish(spool_, base); });
     }
     return spooled;
   }
@@ -352,7 +351,7 @@ class SpoolWriter {
       action();
     } catch (const Error& error) {
       failed_ = true;
-      options_.spool->drop();
+      spool_->drop();
       if (options_.warn) {
         options_.warn(fmt::format("{}; this shard is decoded where it is read", error.what()));
       }
@@ -360,6 +359,7 @@ class SpoolWriter {
   }
 
   const UnpackOptions& options_;
+  std::shared_ptr<Spool> spool_;
   bool failed_ = false;
   std::uint64_t nbytes_ = 0;
 };
@@ -376,7 +376,7 @@ SourcePtr open_gzip(SourcePtr base, ChunkCache& cache, const UnpackOptions& opti
   return spooled != nullptr ? spooled : inflated;
 }
 
-SourcePtr open_framed(SourcePtr base, Packing packing, ChunkCache& cache,
+SourcePtr open_framed(SourcePtr base, const Packing& packing, ChunkCache& cache,
                       const UnpackOptions& options, SpoolWriter& writer) {
   const Sink sink = writer.sink();
   FrameList list = FrameScanner(*base, packing, sink).run();
@@ -391,16 +391,15 @@ SourcePtr open_framed(SourcePtr base, Packing packing, ChunkCache& cache,
   } else if (SourcePtr spooled = writer.finish(base, list.nbytes)) {
     return spooled;
   }
-  const std::uint64_t most = std::max(options.cache_nbytes / 8, kLeastChunkNbytes);
-  auto chunks = std::make_unique<const FrameChunks>(
-      base, packing, std::move(list), most,
-      options.paused != nullptr ? options.paused : std::make_shared<PausedDecoders>());
+  const std::uint64_t most = std::max(options.pool->cache_nbytes / 8, kLeastChunkNbytes);
+  auto chunks = std::make_unique<const FrameChunks>(base, packing, std::move(list), most,
+                                                    options.pool->paused);
   const std::uint64_t largest = chunks->largest_frame();
   if (largest > most) {
     warn_of_cost(*base, packing, largest, most, options);
   }
-  std::string access = fmt::format("{}, a random read decodes up to {}", packing_name(packing),
-                                   nbytes_text(largest));
+  std::string access =
+      fmt::format("{}, a random read decodes up to {}", packing.name, nbytes_text(largest));
   return std::make_shared<FramedSource>(std::move(base), std::move(chunks), std::move(access),
                                         cache);
 }
@@ -408,10 +407,15 @@ SourcePtr open_framed(SourcePtr base, Packing packing, ChunkCache& cache,
 }  // namespace
 
 SourcePtr open_unpacked(SourcePtr base, ChunkCache& cache, const UnpackOptions& options) {
-  const Packing packing = find_packing(*base);
+  const Packing* packing = find_packing(*base);
+  if (packing == nullptr) {
+    throw corrupt_at(base->name(), 0,
+                     "the first bytes are not those of a compressed file, expected one");
+  }
   SpoolWriter writer(options);
-  return packing == Packing::kGzip ? open_gzip(std::move(base), cache, options, writer)
-                                   : open_framed(std::move(base), packing, cache, options, writer);
+  return packing->make_decoder == nullptr
+             ? open_gzip(std::move(base), cache, options, writer)
+             : open_framed(std::move(base), *packing, cache, options, writer);
 }
 
 }  // namespace npyfs

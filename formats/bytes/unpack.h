@@ -12,30 +12,36 @@
 
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/chunk_source.h"
-#include "formats/bytes/packing.h"
+#include "formats/bytes/packings/frame_reader.h"
+#include "formats/bytes/packings/packing_table.h"
 #include "formats/bytes/paused_decoders.h"
 #include "formats/bytes/spool.h"
 
 namespace npyfs {
 
-struct UnpackOptions {
-  // Offer what lies before a damage, with a warning, instead of throwing.
-  bool permissive = false;
-  std::function<void(const std::string& text)> warn;
+// What the compressed shards of a data set share.
+struct UnpackPool {
   // What the cache holds at most. An eighth of it may be decoded in one go.
   std::uint64_t cache_nbytes = 0;
   // Where all that is decoded is kept; null: nowhere.
   std::shared_ptr<Spool> spool;
-  // Where decoders of large frames wait for the next read, those of all shards together: they take
-  // what may be decoded in one go. Null: the shard's own.
-  std::shared_ptr<PausedDecoders> paused;
-  // Set once the user has been told what reads without a spool cost: data sets have many shards.
-  bool* told = nullptr;
+  // Where decoders of large frames wait for the next read: together they take what may be decoded
+  // in one go.
+  std::shared_ptr<PausedDecoders> paused = std::make_shared<PausedDecoders>();
+  // The user has been told what reads without a spool cost.
+  bool told_cost = false;
 };
 
-// The decoded bytes of `base`, whose packing is not kNone. gzip is entered at access points, zstd
-// at frames, xz at blocks, bzip2 at streams; a frame that is larger than may be decoded in one go
-// is decoded from its start for every read, which is said once. Throws kCorrupt naming file and
+struct UnpackOptions {
+  // Offer what lies before a damage, with a warning, instead of throwing.
+  bool permissive = false;
+  std::function<void(const std::string& text)> warn;
+  std::shared_ptr<UnpackPool> pool = std::make_shared<UnpackPool>();
+};
+
+// The decoded bytes of `base`, which is packed (find_packing). gzip is entered at access points,
+// zstd at frames, xz at blocks, bzip2 at streams; a frame that is larger than may be decoded in one
+// go is decoded from its start for every read, which is said once. Throws kCorrupt naming file and
 // offset where the stream is cut, damaged or followed by something else, kTooLarge where it decodes
 // to more than any data does. `cache` must outlive the source.
 SourcePtr open_unpacked(SourcePtr base, ChunkCache& cache, const UnpackOptions& options);

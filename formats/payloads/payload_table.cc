@@ -3,7 +3,6 @@
 #include "formats/payloads/payload_table.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "formats/extents.h"
@@ -32,7 +31,7 @@ const Payload* find_magic(std::span<const std::byte> head) {
 }  // namespace
 
 std::span<const Payload> payloads() {
-  static const std::array<Payload, 12> rows = {{
+  static const std::vector<Payload> rows = {
       {.name = "npy", .extensions = {"npy"}, .magics = {{"\x93NUMPY"}}, .make = make_npy_column},
       {.name = "jpg",
        .extensions = {"jpg", "jpeg"},
@@ -69,7 +68,7 @@ std::span<const Payload> payloads() {
        .extensions = {"pyd", "pkl", "pickle"},
        .is_fields = is_pickled,
        .make_fields = make_pickle_fields},
-  }};
+  };
   return rows;
 }
 

@@ -29,6 +29,7 @@ std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& c
 
 const Format kTar = {.name = "tar",
                      .extensions = {"tar", "tgz", "tbz2", "txz", "tzst"},
+                     .takes_packings = true,
                      .recognises = recognises,
                      .open = open};
 

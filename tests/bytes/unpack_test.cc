@@ -209,10 +209,8 @@ TEST(Unpack, AFrameIsDecodedWithoutThoseBeforeIt) {
 }
 
 TEST(Unpack, WhatAReadCostsIsSaidOnce) {
-  bool told = false;
   UnpackOptions options;
-  options.cache_nbytes = 8 << 20;
-  options.told = &told;
+  options.pool->cache_nbytes = 8 << 20;
   const ByteVector packed = zstd_frame(some_bytes(3 << 20));
   const Unpacked first(packed, options);
   EXPECT_THAT(first.warnings,
@@ -288,8 +286,8 @@ struct CountedShard {
 TEST(Unpack, ReadersOfSeveralShardsGoOnWhereTheyWere) {
   const ByteVector plain = some_bytes(16 << 20);
   UnpackOptions options;
-  options.paused = std::make_shared<PausedDecoders>();
-  options.cache_nbytes = std::uint64_t{64} << 20;  // chunks of 8 MiB, and as much for decoders
+  options.pool->cache_nbytes = std::uint64_t{64}
+                               << 20;  // chunks of 8 MiB, and as much for decoders
   std::vector<std::unique_ptr<CountedShard>> shards;
   shards.push_back(std::make_unique<CountedShard>(plain, zstd_frame(plain), options));
   shards.push_back(std::make_unique<CountedShard>(plain, bzip2_stream(plain), options));
@@ -308,8 +306,7 @@ TEST(Unpack, ReadersOfSeveralShardsGoOnWhereTheyWere) {
 
 TEST(Unpack, DecodersThatWaitTakeNoMoreThanIsAllowed) {
   UnpackOptions options;
-  options.paused = std::make_shared<PausedDecoders>();
-  options.cache_nbytes = std::uint64_t{8} << 20;  // chunks of 1 MiB, and as much for decoders
+  options.pool->cache_nbytes = std::uint64_t{8} << 20;  // chunks of 1 MiB, and as much for decoders
   const ByteVector plain = some_bytes(3 << 20);
   std::vector<std::unique_ptr<CountedShard>> shards;
   std::uint64_t one = 0;
@@ -317,19 +314,19 @@ TEST(Unpack, DecodersThatWaitTakeNoMoreThanIsAllowed) {
     shards.push_back(std::make_unique<CountedShard>(plain, zstd_frame(plain), options));
     std::byte byte{};
     shards.back()->source->read_at(1 << 20, {&byte, 1});
-    one = one == 0 ? options.paused->nbytes() : one;
+    one = one == 0 ? options.pool->paused->nbytes() : one;
     EXPECT_GT(one, std::uint64_t{1} << 20);  // of which one is kept nevertheless
-    EXPECT_LE(options.paused->nbytes(), one + (1U << 16));
+    EXPECT_LE(options.pool->paused->nbytes(), one + (1U << 16));
   }
   shards.clear();
-  EXPECT_EQ(options.paused->nbytes(), 0U);
+  EXPECT_EQ(options.pool->paused->nbytes(), 0U);
 }
 
 TEST(PausedDecoders, TheOldestGoFirst) {
   const MemorySource base("t.zst", zstd_frame(some_bytes(100)));
   PausedDecoders kept;
   const auto put = [&](std::uint64_t serial, std::uint64_t most_nbytes) {
-    auto decoder = std::make_unique<PausedDecoder>(base, Packing::kZstd, serial);
+    auto decoder = std::make_unique<PausedDecoder>(base, *find_packing(base), serial);
     decoder->nbytes = 10;
     kept.put(std::move(decoder), most_nbytes);
   };
@@ -407,7 +404,7 @@ TEST(Unpack, WhatIsNotFinishedTakesNoRoomInTheSpool) {
   const std::string folder = ::testing::TempDir() + "npyfs-unpack-spool";
   UnpackOptions options;
   options.permissive = true;
-  options.spool = Spool::create(folder);
+  options.pool->spool = Spool::create(folder);
   for (const Packer& packer : packers()) {
     const ByteVector good = packer.pack(some_bytes(3'000'000));
     ByteVector bad = packer.pack(some_bytes(3'000'000));
@@ -419,7 +416,7 @@ TEST(Unpack, WhatIsNotFinishedTakesNoRoomInTheSpool) {
     EXPECT_EQ(spooled_nbytes(folder), before + 3'000'000) << packer.name;
     EXPECT_TRUE(whole.read(0, 3'000'000) == some_bytes(3'000'000)) << packer.name;
   }
-  options.spool = nullptr;
+  options.pool->spool = nullptr;
   std::filesystem::remove_all(folder);
 }
 
@@ -515,7 +512,9 @@ TEST(UnpackHead, IsTheBeginningOfAnyPacking) {
   const ByteVector begin(plain.begin(), plain.begin() + 512);
   for (const Packer& packer : packers()) {
     const MemorySource source("t", packer.pack(plain));
-    EXPECT_STREQ(packing_name(find_packing(source)), packer.name);
+    const Packing* packing = find_packing(source);
+    ASSERT_NE(packing, nullptr) << packer.name;
+    EXPECT_STREQ(packing->name, packer.name);
     EXPECT_TRUE(unpack_head(source, 512) == begin) << packer.name;
   }
   EXPECT_TRUE(unpack_head(MemorySource("t", plain), 512).empty());

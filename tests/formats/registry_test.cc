@@ -27,6 +27,7 @@ TEST(Registry, AnEmptyFileIsKnownByItsExtension) {
     EXPECT_EQ(by_name(name), "tar") << name;
   }
   EXPECT_NE(by_name("tar.zst"), "tar");
+  EXPECT_EQ(by_name("a.rec.zst"), "") << "of formats that open no more than gzip";
   EXPECT_EQ(by_name("a.txt"), "");
   EXPECT_EQ(by_name("rec"), "");
 }

@@ -18,6 +18,7 @@
 #include "formats/archives/tar_table.h"
 #include "formats/archives/tar_walk.h"
 #include "formats/bytes/spool.h"
+#include "formats/bytes/unpack.h"
 #include "tests/formats/records.h"
 #include "tests/support/one_chunk_cache.h"
 #include "tests/support/read_plan.h"
@@ -466,7 +467,8 @@ TEST(TarCompressed, WithASpoolNothingIsDecodedTwiceAndNothingIsLeft) {
     OneChunkCache cache;
     OpenContext context;
     context.cache = &cache;
-    context.spool = Spool::create(folder / "spool");
+    context.unpack_pool = std::make_shared<UnpackPool>();
+    context.unpack_pool->spool = Spool::create(folder / "spool");
     const auto opened = open_records(kTar, data_path("tar/comp/"s + name), context);
     EXPECT_EQ(read_records(*opened.table), read_records(*plain.table)) << name;
     EXPECT_EQ(cache.decoded(), 0U) << name;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The packings there are.
+
+#pragma once
+
+#include "formats/bytes/packings/packing.h"
+
+namespace npyfs {
+
+std::span<const Packing> packings();
+
+// Null for what is not packed.
+const Packing* find_packing(std::span<const std::byte> head);
+const Packing* find_packing(const ByteSource& source);
+
+}  // namespace npyfs
