@@ -25,7 +25,7 @@ struct CommandLine {
   ViewWords view_words;
   std::optional<Part> part;
   std::string base_dir;
-  bool allow_pipes = false;
+  FormatOptions format_options;
   bool allow_outside = false;
   std::string cache_dir;                      // empty: decoded shards are kept in memory only
   std::optional<std::uint64_t> cache_nbytes;  // nothing: by the machine's memory

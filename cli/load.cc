@@ -16,8 +16,7 @@
 
 #include "cli/sources.h"
 #include "formats/bytes/error.h"
-#include "formats/bytes/paused_decoders.h"
-#include "formats/bytes/spool.h"
+#include "formats/bytes/unpack.h"
 
 namespace npyfs {
 
@@ -71,17 +70,16 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
   // What is looked at once need not be remembered.
   context.verifier = verified.verifies() ? &strict_verifier() : &trusting_verifier();
   context.decode = command_line.dataset.fields.decode;
-  context.class_names = command_line.dataset.class_names;
+  context.options = command_line.format_options;
   context.warn = warn;
   context.cache = &cache;
-  context.paused_decoders = std::make_shared<PausedDecoders>();
-  context.cache_nbytes = command_line.cache_nbytes.value_or(default_cache_nbytes());
+  context.unpack_pool = std::make_shared<UnpackPool>();
+  context.unpack_pool->cache_nbytes = command_line.cache_nbytes.value_or(default_cache_nbytes());
   if (!command_line.cache_dir.empty()) {
-    context.spool = Spool::create(command_line.cache_dir);
+    context.unpack_pool->spool = Spool::create(command_line.cache_dir);
   }
   require_folder(command_line.base_dir);
   context.base_dir = command_line.base_dir;
-  context.allow_pipes = command_line.allow_pipes;
   const auto& mount_options = command_line.fuse_options;
   context.confine =
       !command_line.allow_outside &&

@@ -11,6 +11,7 @@
 
 #include "cli/arguments.h"
 #include "cli/source_spec.h"
+#include "formats/registry.h"
 
 namespace npyfs {
 
@@ -44,7 +45,7 @@ void apply_attr(CommandLine& line, std::string_view option, const std::string& t
 constexpr unsigned kMostThreads = 1024;
 constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
-const std::array<OptionRow, 34> kRows = {{
+const std::array<OptionRow, 33> kOwnRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
      "stack, concat, pad or bytes (default: stack if\nall items have one shape, else concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -88,10 +89,6 @@ const std::array<OptionRow, 34> kRows = {{
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        line.base_dir = text;
      }},
-    {Place::kDataset, "allow-pipes", nullptr, nullptr, "runs commands that scripts name",
-     [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
-       line.allow_pipes = true;
-     }},
     {Place::kDataset, "allow-outside", nullptr, nullptr,
      "with allow_other, opens files outside the folder, too",
      [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
@@ -102,6 +99,7 @@ const std::array<OptionRow, 34> kRows = {{
     {Place::kDataset, "class-names", "FILE", nullptr, "attribute class_names, one name a line",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        line.dataset.class_names = read_lines(text);
+       line.format_options["class-names"] = *line.dataset.class_names;
      }},
     {Place::kDataset, "split", "NAME=P,...", nullptr,
      "cuts one split by the hash of keys: train=0.8,val=0.2",
@@ -190,6 +188,31 @@ const std::array<OptionRow, 34> kRows = {{
      }},
 }};
 
+// A row for each option that formats take, and those above.
+std::vector<OptionRow> make_rows() {
+  std::vector<OptionRow> rows(kOwnRows.begin(), kOwnRows.end());
+  for (const Format& format : formats()) {
+    for (const FormatOption& option : format.options) {
+      const bool is_known = std::any_of(rows.begin(), rows.end(), [&](const OptionRow& row) {
+        return std::string_view(row.name) == option.name;
+      });
+      if (is_known) {
+        continue;
+      }
+      const bool is_flag = option.value == nullptr;
+      rows.push_back({Place::kDataset, option.name, option.value, nullptr, option.help,
+                      [name = option.name, is_flag](CommandLine& line, std::string_view /*option*/,
+                                                    const std::string& text) {
+                        std::vector<std::string>& values = line.format_options[name];
+                        if (!is_flag) {
+                          values.push_back(text);
+                        }
+                      }});
+    }
+  }
+  return rows;
+}
+
 // One option's lines of the help, the help texts in one column.
 void print_option(std::string& out, std::string_view left, std::string_view help) {
   constexpr int kWidth = 26;
@@ -206,7 +229,7 @@ void print_option(std::string& out, std::string_view left, std::string_view help
 }
 
 void print_rows(std::string& out, Place place) {
-  for (const OptionRow& row : kRows) {
+  for (const OptionRow& row : option_rows()) {
     if (row.place != place) {
       continue;
     }
@@ -221,17 +244,21 @@ void print_rows(std::string& out, Place place) {
 
 }  // namespace
 
-std::span<const OptionRow> option_rows() { return kRows; }
+std::span<const OptionRow> option_rows() {
+  static const std::vector<OptionRow> rows = make_rows();
+  return rows;
+}
 
 const OptionRow* find_option(std::string_view name) {
-  const auto found = std::find_if(kRows.begin(), kRows.end(),
+  const std::span<const OptionRow> rows = option_rows();
+  const auto found = std::find_if(rows.begin(), rows.end(),
                                   [&](const OptionRow& row) { return row.name == name; });
-  return found == kRows.end() ? nullptr : &*found;
+  return found == rows.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> option_names() {
   std::vector<std::string> names;
-  for (const OptionRow& row : kRows) {
+  for (const OptionRow& row : option_rows()) {
     names.emplace_back(row.name);
   }
   return names;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every long option: its name, its place in --help and what its value does. The command line, -o
-// and the help text are all made from this one table.
+// and the help text are all made from this one table, to which the formats add theirs.
 
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,7 +24,8 @@ struct OptionRow {
   const char* shorthand;  // "f", null for none
   const char* help;       // with its default; lines after the first are indented by the printer
   // `option` is how the user named it ("--dtype", "-o dtype"), for messages.
-  void (*apply)(CommandLine& command_line, std::string_view option, const std::string& value);
+  std::function<void(CommandLine& command_line, std::string_view option, const std::string& value)>
+      apply;
 };
 
 std::span<const OptionRow> option_rows();

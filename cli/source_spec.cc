@@ -13,7 +13,6 @@
 #include "cli/expand.h"
 #include "cli/nearest.h"
 #include "formats/bytes/error.h"
-#include "formats/kaldi/specifier.h"
 #include "formats/registry.h"
 
 namespace npyfs {
@@ -47,25 +46,20 @@ std::vector<std::string> sorted_format_names() {
                           text, reason, format_names(), hint));
 }
 
-const Format& parse_format(std::string_view name, const std::string& text) {
+// Also takes a format's own way to write its name.
+const Format& parse_format(std::string_view name, SourceSpec& spec) {
   if (const Format* format = find_format(name)) {
     return *format;
   }
+  for (const Format& format : formats()) {
+    if (format.takes_specifier != nullptr && format.takes_specifier(name, spec.said)) {
+      return format;
+    }
+  }
   const bool is_split_word = is_legal_split(name) && !split_of_name(name).empty();
-  refuse(text, fmt::format("no such path, and '{}' before the ':' is no FORMAT", name),
+  refuse(spec.text, fmt::format("no such path, and '{}' before the ':' is no FORMAT", name),
          is_split_word ? fmt::format("; did you mean '{}='?", name)
                        : did_you_mean(name, sorted_format_names()));
-}
-
-// "ark,s,cs": a Kaldi table with the options of Kaldi's readers.
-const Format* parse_specifier(std::string_view words, SourceSpec& spec) {
-  const auto specifier = parse_table_specifier(words);
-  if (!specifier) {
-    return nullptr;
-  }
-  spec.permissive = specifier->permissive;
-  spec.keys_sorted = specifier->keys_sorted;
-  return find_format(specifier->is_script ? "scp" : "ark");
 }
 
 void parse_split(std::string_view target, SourceSpec& spec) {
@@ -115,9 +109,7 @@ SourceSpec parse_source(const std::string& text) {
   if (colon != std::string::npos && !path_exists(spec.location)) {
     const std::string name = spec.location.substr(0, colon);
     if (spec.split.empty() || looks_like_format(name)) {
-      const Format* table =
-          name.find_first_of(", ") != std::string::npos ? parse_specifier(name, spec) : nullptr;
-      spec.format = table != nullptr ? table : &parse_format(name, text);
+      spec.format = &parse_format(name, spec);
       spec.location = spec.location.substr(colon + 1);
     }
   }

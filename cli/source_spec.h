@@ -17,9 +17,7 @@ struct SourceSpec {
   std::string array;               // of SPLIT/ARRAY=, else empty
   const Format* format = nullptr;  // null: to be detected
   std::string location;
-  // Options of a Kaldi specifier (ark,p,s:): leaves out what cannot be read; promises rising keys.
-  bool permissive = false;
-  bool keys_sorted = false;
+  SourceOptions said;  // with FORMAT
 };
 
 // A SOURCE that exists as a path is that path, whatever `=` or `:` it holds. Throws kUsage, listing

@@ -54,15 +54,15 @@ OpenedSource& entry_of(std::vector<OpenedSource>& entries, const FoundFile& file
   entry.text = spec.text;
   entry.format = file.format->name;
   entry.array_split = file.array_split;
-  entry.permissive = spec.permissive;
+  entry.permissive = spec.said.permissive;
   return entry;
 }
 
 // In a join, --decode calls the main field by the name of the ARRAY.
 OpenContext context_for(const SourceSpec& spec, const OpenContext& context) {
   OpenContext own = context;
-  own.permissive |= spec.permissive;
-  own.keys_sorted = spec.keys_sorted;
+  own.permissive |= spec.said.permissive;
+  own.options.insert(spec.said.options.begin(), spec.said.options.end());
   if (!spec.array.empty()) {
     const std::string kind = context.decode_kind(spec.array);
     own.decode.erase("x");
@@ -150,10 +150,10 @@ std::vector<OpenedSource> open_sources(const std::vector<std::string>& arguments
   for (std::size_t i = 0; i < specs.size(); ++i) {
     std::vector<OpenedSource> entries;
     OpenContext own = context_for(specs[i], context);
-    for (const FoundFile& file : files_of_source[i]) {
+    for (FoundFile& file : files_of_source[i]) {
       OpenedSource& entry = entry_of(entries, file, specs[i]);
+      file.location.split = file.split;
       if (file.format->open_store != nullptr) {
-        own.split = file.split;
         entry.stores.push_back(file.format->open_store(file.location, own));
       } else {
         entry.tables.push_back(file.format->open(file.location, own));

@@ -88,16 +88,16 @@ struct ClassType {
 
 class SetBuilder {
  public:
-  SetBuilder(std::vector<Session> sessions, const OpenContext& context)
-      : sessions_(std::move(sessions)), context_(context) {}
+  SetBuilder(std::vector<Session> sessions, std::string split, const OpenContext& context)
+      : sessions_(std::move(sessions)), split_(std::move(split)), context_(context) {}
 
   StorePtr build() {
     check_rates();
     choose_classes();
     auto store = std::make_shared<Store>();
-    const std::string split = context_.split.empty() ? kDefaultSplit : context_.split;
+    const std::string split = split_.empty() ? kDefaultSplit : split_;
     Group* group = &store->root;
-    if (context_.split.empty()) {
+    if (split_.empty()) {
       group = &store->root.groups.emplace_back();
       group->name = split;
     }
@@ -139,8 +139,9 @@ class SetBuilder {
       }
     }
     found.erase(kNoise);  // whatever is not marked as another class
-    if (context_.class_names) {
-      take_given_names(found);
+    const auto given = context_.options.find("class-names");
+    if (given != context_.options.end()) {
+      take_given_names(given->second, found);
     } else {
       for (const auto& [name, type] : found) {
         classes_.push_back(name);
@@ -149,8 +150,9 @@ class SetBuilder {
     }
   }
 
-  void take_given_names(const std::map<std::string, ClassType>& found) {
-    for (const std::string& name : *context_.class_names) {
+  void take_given_names(const std::vector<std::string>& given,
+                        const std::map<std::string, ClassType>& found) {
+    for (const std::string& name : given) {
       if (name != kNoise) {
         const auto at = found.find(name);
         classes_.push_back(name);
@@ -159,11 +161,11 @@ class SetBuilder {
     }
     for (const auto& [name, type] : found) {
       if (std::find(classes_.begin(), classes_.end(), name) == classes_.end()) {
-        context_.warn(fmt::format(
-            "class {} is annotated in {} but not among --class-names; it is "
-            "left out of y",
-            printable(name),
-            printable(context_.split.empty() ? sessions_.front().recording.name : context_.split)));
+        context_.warn(
+            fmt::format("class {} is annotated in {} but not among --class-names; it is "
+                        "left out of y",
+                        printable(name),
+                        printable(split_.empty() ? sessions_.front().recording.name : split_)));
       }
     }
   }
@@ -246,6 +248,7 @@ class SetBuilder {
   }
 
   std::vector<Session> sessions_;
+  std::string split_;
   const OpenContext& context_;
   std::vector<std::string> classes_;  // without noise
   std::vector<bool> is_event_;
@@ -278,7 +281,8 @@ void warn_of(const Folder& folder, const std::vector<std::string>& names, const 
   }
 }
 
-StorePtr open_folder(const std::string& path, OpenContext& context) {
+StorePtr open_folder(const Location& location, OpenContext& context) {
+  const std::string& path = location.path;
   const Folder folder(path, context.confined_to(path), context.kept_descriptors);
   const Listing listing = list_recordings(folder);
   if (listing.recordings.empty()) {
@@ -299,7 +303,7 @@ StorePtr open_folder(const std::string& path, OpenContext& context) {
   for (const std::string& name : listing.recordings) {
     sessions.push_back(open_session(folder.open(name), folder.open(annotations_of(name)), context));
   }
-  return SetBuilder(std::move(sessions), context).build();
+  return SetBuilder(std::move(sessions), location.split, context).build();
 }
 
 StorePtr open_file(const Location& location, OpenContext& context) {
@@ -312,7 +316,7 @@ StorePtr open_file(const Location& location, OpenContext& context) {
   }
   std::vector<Session> sessions;
   sessions.push_back(open_session(location.source, std::move(annotations_file), context));
-  return SetBuilder(std::move(sessions), context).build();
+  return SetBuilder(std::move(sessions), location.split, context).build();
 }
 
 bool recognises(const Location& location) {
@@ -329,7 +333,7 @@ bool recognises(const Location& location) {
 }
 
 StorePtr open_store(const Location& location, OpenContext& context) {
-  return location.is_directory ? open_folder(location.path, context) : open_file(location, context);
+  return location.is_directory ? open_folder(location, context) : open_file(location, context);
 }
 
 }  // namespace

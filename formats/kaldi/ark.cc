@@ -11,6 +11,7 @@
 #include "formats/bytes/inflate.h"
 #include "formats/bytes/words.h"
 #include "formats/kaldi/binary.h"
+#include "formats/kaldi/specifier.h"
 
 namespace npyfs {
 
@@ -70,7 +71,7 @@ class ArkReader {
   }
 
   void check_sorted() const {
-    const auto record = context_.keys_sorted ? first_unsorted(index_.keys) : std::nullopt;
+    const auto record = context_.has(kKeysSorted) ? first_unsorted(index_.keys) : std::nullopt;
     if (record) {
       throw corrupt_at(cursor_.source().name(), index_.objects[*record].offset,
                        unsorted_text(index_.keys, *record));

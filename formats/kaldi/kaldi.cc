@@ -4,10 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "formats/bytes/inflate.h"
 #include "formats/kaldi/ark.h"
 #include "formats/kaldi/data_dir.h"
 #include "formats/kaldi/scp.h"
+#include "formats/kaldi/specifier.h"
 #include "formats/kaldi/utt2spk.h"
 
 namespace npyfs {
@@ -71,23 +74,44 @@ bool recognises_dir(const Location& location) {
   return location.is_directory && is_data_dir(location.path);
 }
 
+constexpr std::array<FormatOption, 1> kScriptOptions = {
+    {{kAllowPipes, nullptr, "runs commands that scripts name"}}};
+
+// "ark,s,cs" or "scp,p".
+template <bool is_script>
+bool takes_specifier(std::string_view words, SourceOptions& said) {
+  const auto specifier = parse_table_specifier(words);
+  if (!specifier || specifier->is_script != is_script) {
+    return false;
+  }
+  said.permissive = specifier->permissive;
+  if (specifier->keys_sorted) {
+    said.options[kKeysSorted];
+  }
+  return true;
+}
+
 }  // namespace
 
 const Format kKaldi = {.name = "kaldi",
                        .recognises = recognises_dir,
                        .open = open_dir,
                        .sets_folder = "data",
+                       .options = kScriptOptions,
                        .decode_kinds = object_kind_names(),
                        .read_key_map = read_utt2spk};
 const Format kArk = {.name = "ark",
                      .extensions = {"ark"},
                      .recognises = recognises_ark,
                      .open = open_ark,
+                     .takes_specifier = takes_specifier<false>,
                      .decode_kinds = object_kind_names()};
 const Format kScp = {.name = "scp",
                      .extensions = {"scp"},
                      .recognises = recognises_nothing,
                      .open = open_scp,
+                     .options = kScriptOptions,
+                     .takes_specifier = takes_specifier<true>,
                      .decode_kinds = object_kind_names()};
 
 }  // namespace npyfs

@@ -14,6 +14,7 @@
 #include "formats/kaldi/location.h"
 #include "formats/kaldi/pipe.h"
 #include "formats/kaldi/script_lines.h"
+#include "formats/kaldi/specifier.h"
 #include "formats/named_files.h"
 
 namespace npyfs {
@@ -270,7 +271,7 @@ class ScpReader {
   }
 
   void check_sorted() const {
-    const auto record = context_.keys_sorted ? first_unsorted(lines_.keys) : std::nullopt;
+    const auto record = context_.has(kKeysSorted) ? first_unsorted(lines_.keys) : std::nullopt;
     if (record) {
       throw line_error(*script_, lines_.places[*record].line, unsorted_text(lines_.keys, *record));
     }

@@ -7,6 +7,7 @@
 #include "formats/bytes/line_reader.h"
 #include "formats/bytes/words.h"
 #include "formats/kaldi/location.h"
+#include "formats/kaldi/specifier.h"
 
 namespace npyfs {
 
@@ -76,7 +77,7 @@ class LineParser {
       place.file = files_.find(location.path);
       place.whole_file = !location.offset;
       place.offset = location.offset.value_or(0);
-    } else if (!context_.allow_pipes) {
+    } else if (!context_.has(kAllowPipes)) {
       refused_.add(place, fmt::format("{} is a command, expected a file; --allow-pipes runs "
                                       "commands",
                                       shown()));

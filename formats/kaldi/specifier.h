@@ -16,6 +16,11 @@ struct TableSpecifier {
   bool keys_sorted = false;  // s
 };
 
+// The options of formats (OpenContext::options) that Kaldi's tables read: whether keys were
+// promised to rise, bytewise, and whether commands may be run.
+inline constexpr const char* kKeysSorted = "keys-sorted";
+inline constexpr const char* kAllowPipes = "allow-pipes";
+
 // Nothing where `words` ("scp,p") are none that a reader of tables takes. As kaldi-table.cc has it,
 // ClassifyRspecifier.
 std::optional<TableSpecifier> parse_table_specifier(std::string_view words);

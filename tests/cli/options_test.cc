@@ -124,11 +124,23 @@ TEST(Options, LaterOnesWin) {
             Verify::kRead);
 }
 
+TEST(Options, OfFormats) {
+  EXPECT_TRUE(parse_command_line({"a", "m"}).format_options.empty());
+  for (const Texts& arguments :
+       {Texts{"--allow-pipes", "a", "m"}, {"-o", "allow-pipes", "a", "m"}}) {
+    const FormatOptions options = parse_command_line(arguments).format_options;
+    ASSERT_EQ(options.size(), 1U);
+    EXPECT_EQ(options.at("allow-pipes"), Texts());
+  }
+  error_of(ErrorKind::kUsage, [] { parse_command_line({"--allow-pipes=yes", "a", "m"}); });
+}
+
 TEST(Options, ClassNames) {
   const ScratchFolder folder;
   folder.write("names", "noise\r\nsong one\n\nlast");
-  EXPECT_EQ(parse_command_line({"--class-names", "names", "a", "m"}).dataset.class_names,
-            (Texts{"noise", "song one", "", "last"}));
+  const CommandLine line = parse_command_line({"--class-names", "names", "a", "m"});
+  EXPECT_EQ(line.dataset.class_names, (Texts{"noise", "song one", "", "last"}));
+  EXPECT_EQ(line.format_options.at("class-names"), *line.dataset.class_names);
   expect_says(error_of(ErrorKind::kNotFound,
                        [] {
                          parse_command_line({"--class-names", "gone", "a", "m"});

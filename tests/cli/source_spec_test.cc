@@ -113,9 +113,9 @@ TEST(SourceSpec, TakesKaldisSpecifiers) {
   const SourceSpec spec = parse_source("val/y=ark,s,cs,p:file");
   EXPECT_STREQ(spec.format->name, "ark");
   EXPECT_EQ(spec.location, "file");
-  EXPECT_TRUE(spec.permissive);
-  EXPECT_TRUE(spec.keys_sorted);
-  EXPECT_FALSE(parse_source("scp,no,ncs:file").permissive);
+  EXPECT_TRUE(spec.said.permissive);
+  EXPECT_TRUE(spec.said.options.count("keys-sorted") != 0);
+  EXPECT_FALSE(parse_source("scp,no,ncs:file").said.permissive);
   EXPECT_STREQ(parse_source("b,bg,scp,p,np:file").format->name, "scp");
 }
 

@@ -425,7 +425,7 @@ TEST(Kaldi, NumbersBeginAsKaldiTakesThem) {
 
 TEST(Kaldi, KeysThatDoNotRiseAreNamedWithTheirPlace) {
   OpenContext context;
-  context.keys_sorted = true;
+  context.options[kKeysSorted];
   const ScriptOf script;
   script.write("b [ 1 ]\na [ 2 ]\n", {});
   EXPECT_NE(refusal(kArk, script.folder / "t.ark", context).find("t.ark at byte 10: key 'a'"),
