@@ -275,7 +275,7 @@ std::string parse_array_name(std::string_view option, const std::string& text) {
 std::vector<std::string> read_lines(const std::string& path) {
   // What no list of names needs, so that a path to a device or to the data itself is found out.
   constexpr std::uint64_t kMostNbytes = std::uint64_t{16} << 20;
-  const auto source = FileSource::open(path, path);
+  const auto source = open_named_file(path);
   if (source->nbytes() > kMostNbytes) {
     throw file_error(ErrorKind::kTooLarge, path,
                      fmt::format("it has {} bytes, expected a list of names of at most {}",

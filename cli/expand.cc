@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <glob.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 
 #include "cli/brace.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/storage.h"
 
 namespace npyfs {
 
@@ -74,6 +74,7 @@ void expand_item(const std::string& item, Expansion& expansion) {
     add(expansion, item, "");
     return;
   }
+  require_no_url(item);
   for (const std::string& path : expand_braces(item)) {
     if (path_exists(path)) {
       add(expansion, path, "");
@@ -82,19 +83,15 @@ void expand_item(const std::string& item, Expansion& expansion) {
         add(expansion, std::move(match), folder_of_glob(path));
       }
     } else {
-      struct stat about;
-      const int fault = ::stat(path.c_str(), &about) == 0 ? EAGAIN : errno;
-      throw system_error(path, "open", fault);
+      open_storage("")->kind_of(path);  // says why, unless there is nothing
+      throw system_error(path, "open", ENOENT);
     }
   }
 }
 
 }  // namespace
 
-bool path_exists(const std::string& path) {
-  struct stat about;
-  return ::stat(path.c_str(), &about) == 0;
-}
+bool path_exists(const std::string& path) { return open_storage("")->has(path); }
 
 Expansion expand_location(const std::string& location) {
   Expansion expansion;

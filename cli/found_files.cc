@@ -2,57 +2,20 @@
 
 #include "cli/found_files.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <utility>
 
 #include "cli/expand.h"
-#include "formats/bytes/confinement.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/storage.h"
 #include "formats/registry.h"
 
 namespace npyfs {
 
 namespace {
-
-enum class PathKind { kFile, kDirectory, kOther };
-
-PathKind kind_of(const std::string& path) {
-  struct stat about;
-  if (::stat(path.c_str(), &about) != 0) {
-    throw system_error(path, "open", errno);
-  }
-  if (S_ISDIR(about.st_mode)) {
-    return PathKind::kDirectory;
-  }
-  return S_ISREG(about.st_mode) ? PathKind::kFile : PathKind::kOther;
-}
-
-// Without hidden entries, sorted bytewise.
-std::vector<std::string> list_directory(const std::string& path) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
-  if (!directory) {
-    throw system_error(path, "list", errno);
-  }
-  std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    if (entry->d_name[0] != '.') {
-      names.emplace_back(entry->d_name);
-    }
-    errno = 0;
-  }
-  if (errno != 0) {
-    throw system_error(path, "list", errno);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 bool has_known_extension(const std::string& path, const Format* wanted) {
   if (wanted != nullptr) {
@@ -73,9 +36,9 @@ std::string formats_with_extensions() {
   return text;
 }
 
-SourcePtr open_file(const std::string& path, const Confinement& confinement) {
+SourcePtr open_file(const Storage& paths, const std::string& path) {
   try {
-    return FileSource::open(path, path, FileSource::Descriptor::kKept, confinement);
+    return paths.open(path, Storage::Keep::kAlways);
   } catch (const Error& error) {
     if (error.to_errno() != EMFILE) {
       throw;
@@ -127,10 +90,11 @@ class Finder {
   // What the user named: it must be something. What a glob found in `folder` the user did not name.
   void add_named(const std::string& path, const std::string& split_of_folder,
                  const std::string& folder) {
-    const Confinement confinement = folder.empty() ? Confinement() : context_.confined_to(folder);
-    switch (kind_of(path)) {
-      case PathKind::kFile: {
-        Location location{path, false, open_file(path, confinement)};
+    const StoragePtr paths =
+        open_storage("", folder.empty() ? Confinement() : context_.confined_to(folder));
+    switch (paths->kind_of(path)) {
+      case Storage::Kind::kFile: {
+        Location location{path, false, open_file(*paths, path)};
         const Format* format = spec_.format != nullptr ? spec_.format : detect_format(location);
         if (format == nullptr) {
           throw file_error(
@@ -143,12 +107,15 @@ class Finder {
         found_.push_back({std::move(location), format, split_of_name(path)});
         return;
       }
-      case PathKind::kDirectory:
-        confinement.require_path_within(path);
-        confinement_ = context_.confined_to(path);
+      case Storage::Kind::kFolder:
+        paths->below(path);  // refuses a link that leads too far
+        paths_ = open_storage("", context_.confined_to(path));
         add_directory(path, split_of_folder, split_of_folder.empty());
         return;
-      case PathKind::kOther:
+      case Storage::Kind::kNone:
+      case Storage::Kind::kDeadLink:
+        throw system_error(path, "open", ENOENT);
+      case Storage::Kind::kOther:
         throw file_error(ErrorKind::kUnsupported, path,
                          "is neither a regular file nor a directory");
     }
@@ -192,11 +159,11 @@ class Finder {
     const std::size_t before = found_.size();
     IndexFiles index_files;
     std::vector<std::string> left_out;
-    for (const std::string& name : list_directory(path)) {
-      if (add_entry(prefix + name, split, may_hold_splits)) {
-        index_files.add_data_file(name);
+    for (const Storage::Entry& entry : paths_->list(path)) {
+      if (add_entry(prefix + entry.name, entry.kind, split, may_hold_splits)) {
+        index_files.add_data_file(entry.name);
       } else {
-        left_out.push_back(name);
+        left_out.push_back(entry.name);
       }
     }
     if (found_.size() == before) {
@@ -214,18 +181,18 @@ class Finder {
     return true;
   }
 
-  bool add_entry(const std::string& path, const std::string& split, bool may_hold_splits) {
+  bool add_entry(const std::string& path, Storage::Kind kind, const std::string& split,
+                 bool may_hold_splits) {
     Location location{path, false, nullptr};
-    const PathKind kind = look_at(location);
-    if (kind == PathKind::kDirectory) {
+    if (!may_add(location, kind)) {
+      return false;
+    }
+    if (kind == Storage::Kind::kFolder) {
       const std::string own = split_of_name(path);
       if (add_set(path, split.empty() ? own : split)) {
         return true;
       }
       return may_hold_splits && !own.empty() && add_entries(path, own, false);
-    }
-    if (kind == PathKind::kOther) {
-      return false;
     }
     const Format* format = recognise(location);
     if (format == nullptr) {
@@ -235,23 +202,28 @@ class Finder {
     return true;
   }
 
-  // Opens an entry that is a file. What cannot be opened counts as something else, unless its name
-  // says that it is part of the data: that must not go unnoticed.
-  PathKind look_at(Location& location) const {
+  // Whether an entry is a folder or a file, which is opened. What cannot be opened is neither,
+  // unless its name says that it is part of the data: that must not go unnoticed.
+  bool may_add(Location& location, Storage::Kind kind) const {
     try {
-      const PathKind kind = kind_of(location.path);
-      if (kind == PathKind::kFile) {
-        location.source = open_file(location.path, confinement_);
-      } else if (kind == PathKind::kDirectory) {
-        confinement_.require_path_within(location.path);
+      switch (kind) {
+        case Storage::Kind::kFile:
+        case Storage::Kind::kDeadLink:
+          location.source = open_file(*paths_, location.path);
+          return true;
+        case Storage::Kind::kFolder:
+          paths_->below(location.path);
+          return true;
+        case Storage::Kind::kNone:
+        case Storage::Kind::kOther:
+          return false;
       }
-      return kind;
     } catch (const Error& error) {
       if (error.to_errno() == EMFILE || has_known_extension(location.path, spec_.format)) {
         throw;
       }
-      return PathKind::kOther;
     }
+    return false;
   }
 
   const Format* recognise(const Location& location) const {
@@ -267,8 +239,8 @@ class Finder {
 
   const SourceSpec& spec_;
   const OpenContext& context_;
-  // Of the directory in hand: links in it may lead out of it.
-  Confinement confinement_;
+  // What the directory in hand may lead to: links in it may lead out of it.
+  StoragePtr paths_;
   std::vector<FoundFile> found_;
 };
 

@@ -8,14 +8,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
-#include <system_error>
 
 #include "cli/sources.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/storage.h"
 #include "formats/bytes/unpack.h"
 
 namespace npyfs {
@@ -55,12 +54,27 @@ using Warn = std::function<void(const std::string&)>;
 
 // What is not there would only be missed where a path is looked for below it.
 void require_folder(const std::string& base_dir) {
-  std::error_code fault;
-  if (!base_dir.empty() && !std::filesystem::is_directory(base_dir, fault)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--base-dir {}: {}, expected a directory", printable(base_dir),
-                            fault ? fault.message() : "it is not a directory"));
+  if (base_dir.empty()) {
+    return;
   }
+  std::string fault;
+  try {
+    switch (open_storage("")->kind_of(base_dir)) {
+      case Storage::Kind::kFolder:
+        return;
+      case Storage::Kind::kNone:
+      case Storage::Kind::kDeadLink:
+        fault = "No such file or directory";
+        break;
+      case Storage::Kind::kFile:
+      case Storage::Kind::kOther:
+        fault = "it is not a directory";
+    }
+  } catch (const Error& error) {
+    fault = error.what();
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--base-dir {}: {}, expected a directory", printable(base_dir), fault));
 }
 
 Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCache& cache,

@@ -13,6 +13,7 @@
 #include "cli/expand.h"
 #include "cli/nearest.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/paths.h"
 #include "formats/registry.h"
 
 namespace npyfs {
@@ -82,6 +83,12 @@ void parse_split(std::string_view target, SourceSpec& spec) {
 // whose folders hold a ':'.
 bool looks_like_format(std::string_view name) { return consists_of(name, "_,+-"); }
 
+// "s3://bucket/x": a LOCATION as it is, but "tar://x" names a format.
+bool is_url(std::string_view text) {
+  const std::string_view scheme = url_scheme(text);
+  return !scheme.empty() && find_format(scheme) == nullptr;
+}
+
 }  // namespace
 
 // A leading dot is kept for .npyfs; attrs.* stand beside the splits.
@@ -95,7 +102,7 @@ SourceSpec parse_source(const std::string& text) {
   spec.text = text;
   spec.location = text;
   const std::size_t mark = text.find_first_of("=:");
-  if (mark == std::string::npos || path_exists(text)) {
+  if (mark == std::string::npos || is_url(text) || path_exists(text)) {
     if (text.empty()) {
       throw Error(ErrorKind::kUsage, "a SOURCE is empty");
     }
@@ -106,7 +113,7 @@ SourceSpec parse_source(const std::string& text) {
     spec.location = text.substr(mark + 1);
   }
   const std::size_t colon = spec.location.find(':');
-  if (colon != std::string::npos && !path_exists(spec.location)) {
+  if (colon != std::string::npos && !is_url(spec.location) && !path_exists(spec.location)) {
     const std::string name = spec.location.substr(0, colon);
     if (spec.split.empty() || looks_like_format(name)) {
       spec.format = &parse_format(name, spec);

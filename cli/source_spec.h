@@ -20,7 +20,8 @@ struct SourceSpec {
   SourceOptions said;  // with FORMAT
 };
 
-// A SOURCE that exists as a path is that path, whatever `=` or `:` it holds. Throws kUsage, listing
+// A SOURCE that exists as a path is that path, whatever `=` or `:` it holds; LOCATION may be a URL,
+// which is refused when it is opened. Throws kUsage, listing
 // the formats, where what stands before the first `=` or `:` is neither a SPLIT nor a FORMAT.
 SourceSpec parse_source(const std::string& text);
 

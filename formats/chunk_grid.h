@@ -106,9 +106,6 @@ class DecodedGrid : public ChunkGrid {
   using ChunkGrid::ChunkGrid;
 };
 
-// A decoded chunk is held in memory whole: no format decodes larger ones.
-inline constexpr std::uint64_t kMostDecodedNbytes = std::uint64_t{2} << 30;
-
 // One chunk that lies dense in C order in `source` from `offset` on: a contiguous array. Its bytes
 // are those of record `record` of `guarded_by`, which can verify them; null: nobody can.
 std::shared_ptr<const ChunkGrid> make_mapped_grid(

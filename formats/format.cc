@@ -2,8 +2,7 @@
 
 #include "formats/format.h"
 
-#include <filesystem>
-#include <system_error>
+#include "formats/bytes/paths.h"
 
 namespace npyfs {
 
@@ -49,17 +48,13 @@ Confinement OpenContext::confined_to(const std::string& folder) const {
   return base_dir.empty() ? Confinement({folder}) : Confinement({folder, base_dir});
 }
 
+StoragePtr OpenContext::storage(const std::string& path) const {
+  return open_storage(path, confined_to(path.empty() ? "." : path), kept_descriptors);
+}
+
 SourcePtr OpenContext::open_beside(const std::string& path) const {
-  try {
-    return FileSource::open(path, path, FileSource::Descriptor::kKept,
-                            confined_to(std::filesystem::absolute(path).parent_path().string()));
-  } catch (const Error& error) {
-    std::error_code unknown;
-    if (error.kind() != ErrorKind::kNotFound || std::filesystem::is_symlink(path, unknown)) {
-      throw;  // a link that leads nowhere was meant to be something
-    }
-    return nullptr;
-  }
+  return storage(folder_of_path(path))
+      ->find(std::string(name_of_path(path)), Storage::Keep::kAlways);
 }
 
 void settle_bids(std::vector<Field>& fields) {

@@ -24,6 +24,7 @@
 #include "formats/bytes/dtype.h"
 #include "formats/bytes/error.h"
 #include "formats/bytes/plan.h"
+#include "formats/bytes/storage.h"
 #include "formats/bytes/verifier.h"
 
 namespace npyfs {
@@ -212,8 +213,10 @@ struct OpenContext {
   // Where what lies in `folder`, or what a data file in it names, may lead: below it or --base-dir
   // where `confine` says so.
   Confinement confined_to(const std::string& folder) const;
+  // The folder at `path`, confined to itself where `confine` says so.
+  StoragePtr storage(const std::string& path) const;
   // What belongs to a data file and lies at `path` beside it; null where there is none. Throws as
-  // FileSource::open.
+  // Storage::find.
   SourcePtr open_beside(const std::string& path) const;
 };
 

@@ -3,32 +3,18 @@
 #include "formats/named_files.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <utility>
 
-#include "formats/bytes/folder.h"
+#include "formats/bytes/local_storage.h"
 
 namespace npyfs {
 
-namespace {
-
-namespace fs = std::filesystem;
-
-bool exists(const std::string& path) {
-  struct stat about;
-  return ::stat(path.c_str(), &about) == 0;
-}
-
-}  // namespace
-
 NamedFiles::NamedFiles(std::string folder, const OpenContext& context)
-    : folder_(std::move(folder)), context_(context), confinement_(context.confined_to(folder_)) {
-  working_directory_ =
-      fs::absolute(context.base_dir.empty() ? fs::path(".") : fs::path(context.base_dir)).string();
-}
+    : folder_(std::move(folder)),
+      context_(context),
+      working_directory_(absolute_path_of(context.base_dir.empty() ? "." : context.base_dir)),
+      paths_(open_storage("", context.confined_to(folder_), context.kept_descriptors)) {}
 
 std::uint32_t NamedFiles::find(std::string_view path) {
   // Most lines name the file of the line before.
@@ -50,8 +36,7 @@ const SourcePtr& NamedFiles::source(std::uint32_t file) {
   if (named.source == nullptr) {
     const std::string path(named.path);
     try {
-      named.source =
-          open_one_of_many(confinement_, resolve(path), path, *context_.kept_descriptors);
+      named.source = paths_->open(resolve(path), Storage::Keep::kWithinReason, path);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kNotFound || path.starts_with('/')) {
         throw;
@@ -74,10 +59,11 @@ std::string NamedFiles::resolve(const std::string& path) const {
   }
   for (const std::string& folder : {std::string("."), folder_, context_.base_dir}) {
     std::string candidate = folder.empty() ? std::string() : folder + "/" + path;
-    if (!candidate.empty() && exists(candidate)) {
+    if (!candidate.empty() && paths_->has(candidate)) {
       return candidate;
     }
   }
+  require_no_url(path);
   return path;
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/bytes/confinement.h"
+#include "formats/bytes/storage.h"
 #include "formats/format.h"
 
 namespace npyfs {
@@ -41,7 +41,7 @@ class NamedFiles {
   std::string folder_;
   const OpenContext& context_;
   std::string working_directory_;
-  Confinement confinement_;
+  StoragePtr paths_;  // as they are written
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
   std::vector<File> files_;
 };

@@ -13,7 +13,6 @@ namespace npyfs {
 namespace {
 
 constexpr std::size_t kPageNbytes = 4096;
-constexpr std::uint64_t kMostRunNbytes = std::uint64_t{1} << 20;
 // A record up to this size is read whole with the part that was asked for, to be verified in the
 // same buffer; a larger one is verified on its own first.
 constexpr std::uint64_t kMostWidenNbytes = std::uint64_t{1} << 20;
@@ -43,11 +42,13 @@ bool by_chunk(const Piece& a, const Piece& b) {
   return a.chunks != b.chunks ? std::less<>()(a.chunks, b.chunks) : a.chunk < b.chunk;
 }
 
+// Whether `next` is worth reading together with `before`, in a run from `run_begin` on.
 bool continues_run(const Piece& before, const Piece& next, std::uint64_t run_begin,
-                   std::uint64_t most_gap) {
+                   const ReadCost& cost) {
   const std::uint64_t end = before.offset + before.nbytes;
   return next.kind == Piece::Kind::kExtent && next.source == before.source && next.offset >= end &&
-         next.offset - end <= most_gap && next.offset + next.nbytes - run_begin <= kMostRunNbytes;
+         next.offset - end <= cost.gap_nbytes &&
+         next.offset + next.nbytes - run_begin <= cost.most_nbytes();
 }
 
 }  // namespace
@@ -254,27 +255,17 @@ std::size_t Fetcher::append_chunks(const std::vector<Piece>& pieces, std::size_t
 
 std::size_t Fetcher::read_in_place(const std::vector<Piece>& pieces, std::size_t first,
                                    Gathered& out) const {
-  // Each piece may take two, and preadv takes 1024.
-  constexpr std::size_t kMostTargets = 1022;
-  std::vector<iovec>& targets = out.targets_;
-  targets.clear();
+  std::vector<WantedRange>& wanted = out.wanted_;
+  wanted.clear();
   std::size_t end = first;
-  while (end < pieces.size() && targets.size() < kMostTargets &&
-         (end == first || continues_run(pieces[end - 1], pieces[end], pieces[first].offset,
-                                        Gathered::kMostGapNbytes)) &&
-         verified_.known_intact(pieces[end].guard)) {
+  while (end < pieces.size() && pieces[end].kind == Piece::Kind::kExtent &&
+         pieces[end].source == pieces[first].source && verified_.known_intact(pieces[end].guard)) {
     const Piece& piece = pieces[end];
-    if (end > first) {
-      const Piece& before = pieces[end - 1];
-      if (const std::uint64_t gap = piece.offset - before.offset - before.nbytes; gap > 0) {
-        targets.push_back({out.unwanted_.data(), gap});
-      }
-    }
-    targets.push_back({out.add(piece.nbytes), piece.nbytes});
+    wanted.push_back({piece.offset, {out.add(piece.nbytes), piece.nbytes}});
     ++end;
   }
   if (end > first) {
-    pieces[first].source->read_parts_at(pieces[first].offset, targets);
+    pieces[first].source->read_ranges(wanted);
   }
   return end;
 }
@@ -308,10 +299,10 @@ std::size_t Fetcher::append_run(const std::vector<Piece>& pieces, std::size_t fi
 Fetcher::Run Fetcher::read_run(const std::vector<Piece>& pieces, std::size_t first,
                                Scratch& scratch) const {
   const ByteSource& source = *pieces[first].source;
+  const ReadCost cost = source.cost();
   ByteRange window{pieces[first].offset, pieces[first].offset + pieces[first].nbytes};
   std::size_t end = first + 1;
-  while (end < pieces.size() &&
-         continues_run(pieces[end - 1], pieces[end], window.begin, Gathered::kMostGapNbytes)) {
+  while (end < pieces.size() && continues_run(pieces[end - 1], pieces[end], window.begin, cost)) {
     window.end = pieces[end].offset + pieces[end].nbytes;
     ++end;
   }

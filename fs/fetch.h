@@ -7,7 +7,6 @@
 
 #include <sys/uio.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -70,9 +69,6 @@ class Gathered {
 
  private:
   friend class Fetcher;
-  // Extents at most this far apart are read in one go: a page more costs less than a system call.
-  static constexpr std::size_t kMostGapNbytes = 4096;
-
   Plan plan_;
   std::vector<iovec> parts_;
   std::vector<ChunkUse> chunk_uses_;
@@ -87,9 +83,8 @@ class Gathered {
     std::byte* to;
   };
   std::vector<Slot> slots_;
-  // The parts of one preadv, and where it puts what nobody asked for.
-  std::vector<iovec> targets_;
-  std::array<std::byte, kMostGapNbytes> unwanted_;
+  // What one source is asked for.
+  std::vector<WantedRange> wanted_;
 
   // Adds `nbytes` where they lie, or, where that is cheaper, a copy of them. Whether the former.
   bool give(const std::byte* bytes, std::size_t nbytes);

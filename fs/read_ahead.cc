@@ -15,12 +15,15 @@ namespace {
 // The kernel asks ahead of a reader itself, and several threads answer: requests come a little out
 // of order.
 constexpr std::uint64_t kSlackNbytes = std::uint64_t{512} << 10;
-// Steps in which a reader's window moves on: fewer tasks, and whole small chunks.
-constexpr std::uint64_t kStepNbytes = std::uint64_t{256} << 10;
 constexpr std::uint64_t kMostShareNbytes = std::uint64_t{64} << 20;
-// Of a reader's way for each thread: enough to keep it busy, and little enough to stay in the
-// processor's cache until it is read.
-constexpr std::uint64_t kAheadNbytes = std::uint64_t{8} << 20;
+// Of a reader's way for each thread, in reads of the best size: enough to keep it busy, and, of a
+// local file, little enough to stay in the processor's cache until it is read.
+constexpr std::uint64_t kReadsAhead = 32;
+
+// What the file is read from; its first source stands for all.
+ReadCost cost_of(const File& file) {
+  return file.sources().empty() ? ReadCost() : file.sources().front()->cost();
+}
 
 // Also of a file that has gone: its address may be another's now.
 bool is_same(const std::weak_ptr<const File>& a, const std::shared_ptr<const File>& b) {
@@ -32,7 +35,7 @@ bool is_same(const std::weak_ptr<const File>& a, const std::shared_ptr<const Fil
 ReadAhead::ReadAhead(BlockCache& cache, unsigned threads)
     : cache_(cache),
       share_nbytes_(std::min(cache.capacity_nbytes() / 4 / kMostReaders, kMostShareNbytes)),
-      ahead_nbytes_(std::min(threads * kAheadNbytes, share_nbytes_)) {
+      reads_ahead_(threads * kReadsAhead) {
   threads_.reserve(threads);
   try {
     for (unsigned i = 0; i < threads; ++i) {
@@ -97,8 +100,11 @@ bool ReadAhead::plan_ahead(const std::shared_ptr<const File>& file, ByteRange ra
   reader.has_its_share = false;
   // The longer the run, the more will be read.
   const std::uint64_t begin = std::max(reader.planned_end, reader.end);
-  const std::uint64_t end = std::min(reader.end + std::min(run, ahead_nbytes_), file->nbytes());
-  if (begin >= end || (end - begin < kStepNbytes && end < file->nbytes())) {
+  const std::uint64_t best_nbytes = cost_of(*file).best_nbytes;
+  const std::uint64_t ahead = std::min({run, reads_ahead_ * best_nbytes, share_nbytes_});
+  const std::uint64_t end = std::min(reader.end + ahead, file->nbytes());
+  // In steps of that: fewer tasks, and whole small chunks.
+  if (begin >= end || (end - begin < best_nbytes && end < file->nbytes())) {
     return true;
   }
   tasks_.push_back({file, {begin, end}, reader.number});

@@ -75,7 +75,7 @@ class ReadAhead {
 
   BlockCache& cache_;
   const std::uint64_t share_nbytes_;  // of the cache, for one reader
-  const std::uint64_t ahead_nbytes_;  // of its file
+  const std::uint64_t reads_ahead_;   // of a reader, of the best size
   std::atomic<bool> stop_{false};
   Mutex mutex_;
   Condition wake_;

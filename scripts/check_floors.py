@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""Fails if an #include or a forward declaration points up: check_floors.py [ROOT]
+"""Fails if an #include or a forward declaration points up, or files are opened past a Storage:
+check_floors.py [ROOT]
 
 A file may include, and declare types of, its own floor and those below it:
 
     formats/bytes, formats/format.h, formats/payloads, formats/archives, formats/<name>,
     formats/registry, formats/arrays, fs, cli
 
-(what lies in formats/ itself is on the floor of format.h, but for the registry). One format does not include another. FUSE, threads and locks are known in fs/ only.
+(what lies in formats/ itself is on the floor of format.h, but for the registry). One format does not include another. FUSE, threads and locks are known in fs/ only. In formats/ and cli/ the file system is known to the local storage
+and to those that LOOKS_AT_FILES names.
 """
 
 import pathlib
@@ -33,7 +35,27 @@ ALLOWED = {("formats/bytes/block_memory.cc", "mutex"),
            ("formats/bytes/paused_decoders.h", "atomic"),
            ("formats/bytes/serial.cc", "atomic"),
            ("formats/hdf5/child_process.h", "mutex"),
-           ("formats/zarr/directory_store.cc", "mutex")}
+           ("formats/bytes/local_storage.cc", "mutex")}
+
+# What opens, lists or looks at files: elsewhere that goes through formats/bytes/storage.h, so that
+# archives, and one day URLs, can stand in their place.
+FILES = re.compile(r"""<(?:filesystem|sys/stat\.h|dirent\.h|glob\.h)>|std::filesystem
+                       |\bFileSource::open\(
+                       |(?<![\w>])::(?:open|openat|fopen|stat|lstat|fstat|access|realpath|readlink|opendir|glob)\(""",
+                   re.VERBOSE)
+LOOKS_AT_FILES = {
+    "formats/bytes/byte_source.cc": "FileSource: the local storage's sources",
+    "formats/bytes/confinement.cc": "the local storage's check of what a descriptor has open",
+    "formats/bytes/local_storage.cc": "the local storage",
+    "formats/bytes/regular_file.cc": "the local storage's descriptors",
+    "formats/bytes/regular_file.h": "the local storage's descriptors",
+    "formats/bytes/spool.cc": "a nameless file of npyfs's own, to be written and read",
+    "formats/hdf5/child_file.cc": "a child process that has one descriptor and nothing else",
+    "cli/expand.cc": "glob(3): patterns of local paths",
+    "cli/mount.cc": "the mountpoint, and whether it hides a source",
+    "cli/mount_table.cc": "the mountpoint's real path",
+    "cli/umount.cc": "the mountpoint and its daemon",
+}
 
 
 def floor_of(path):
@@ -81,6 +103,12 @@ def faults_of(path, text, homes):
             yield f"{place}, which is on no floor"
         elif why := points_up(path, name):
             yield f"{place}, {why}"
+    if floor != "fs":
+        found = FILES.search(re.sub(r"//[^\n]*", "", text))
+        if found and path not in LOOKS_AT_FILES:
+            yield f"{path}: has {found.group()}, but only storages know files (LOOKS_AT_FILES)"
+        if not found and path in LOOKS_AT_FILES:
+            yield f"{path}: looks at no files any more; take it out of LOOKS_AT_FILES"
     for name, line in declared_types(text):
         if name in homes and (why := points_up(path, homes[name])):
             yield f"{path}:{line}: declares {name} of {homes[name]}, {why}"

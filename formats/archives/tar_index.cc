@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <span>
 
 #include "formats/bytes/byte_range.h"
+#include "formats/bytes/paths.h"
 #include "formats/bytes/utf8.h"
 
 namespace npyfs {
@@ -67,10 +67,6 @@ std::string lower(std::string_view text) {
     c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
   }
   return out;
-}
-
-std::string normal_path(std::string_view name) {
-  return std::filesystem::path(name).lexically_normal().string();
 }
 
 // What a link stands for, within the archive.

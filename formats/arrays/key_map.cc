@@ -75,7 +75,7 @@ StringList values_of_field(const RecordTable& table, const Field& field, const V
 
 SourcePtr open_map(const std::string& map) {
   try {
-    return FileSource::open(map, map);
+    return open_named_file(map);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kNotFound) {
       throw;

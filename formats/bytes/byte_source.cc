@@ -27,7 +27,7 @@ Error changed_error(const std::string& name, std::string_view how) {
 
 // Windows of WindowReader: for near things so many times their distance, else a probe.
 constexpr std::size_t kWindowDistances = 16;
-constexpr std::size_t kProbeNbytes = 512;
+constexpr std::size_t kProbesOfGap = 8;
 
 std::atomic<bool> changed_sources{false};
 
@@ -58,6 +58,16 @@ void ByteSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
   }
   note_read();
   do_read(offset, out);
+}
+
+void ByteSource::read_ranges(std::span<const WantedRange> ranges) const {
+  for (const WantedRange& range : ranges) {
+    require_within(range.offset, range.out.size());
+  }
+  if (!ranges.empty()) {
+    note_read();
+    do_read_ranges(ranges);
+  }
 }
 
 void ByteSource::note_read() const {
@@ -125,7 +135,7 @@ std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources) {
 bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
 int FileSource::open_regular(const std::string& path, const std::string& name,
-                             const Confinement& confinement, FileIdentity& identity) {
+                             const Confinement& confinement, Identity& identity) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     throw system_error(name, "open", errno);
@@ -148,7 +158,7 @@ int FileSource::open_regular(const std::string& path, const std::string& name,
     ::close(fd);
     throw;
   }
-  identity = FileIdentity(status);
+  identity = identity_of(status);
   return fd;
 }
 
@@ -157,7 +167,7 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
                                              const Confinement& confinement) {
   // First, since it may fail.
   std::string absolute = std::filesystem::absolute(path).string();
-  FileIdentity identity;
+  Identity identity;
   int fd = open_regular(absolute, name, confinement, identity);
   if (descriptor == Descriptor::kOnDemand) {
     ::close(fd);
@@ -168,7 +178,7 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
 }
 
 FileSource::FileSource(std::string name, std::string path, Confinement confinement, int fd,
-                       const FileIdentity& identity)
+                       const Identity& identity)
     : ByteSource(std::move(name), identity.nbytes, identity.mtime_ns),
       path_(std::move(path)),
       confinement_(std::move(confinement)),
@@ -193,7 +203,7 @@ void FileSource::check_unchanged() const {
     changed_.set();
     throw changed_error(name(), "has gone");
   }
-  if (FileIdentity(status) != identity_) {
+  if (identity_of(status) != identity_) {
     changed_.set();
     throw changed_error(name(), "has changed");
   }
@@ -219,7 +229,7 @@ void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
 
 // By its path, which must still lead to the same file.
 int FileSource::open_same() const {
-  FileIdentity now;
+  Identity now;
   int fd = -1;
   try {
     fd = open_regular(path_, name(), confinement_, now);
@@ -287,11 +297,43 @@ void ByteSource::do_read_parts(std::uint64_t offset, std::span<const iovec> part
   }
 }
 
+void ByteSource::do_read_ranges(std::span<const WantedRange> ranges) const {
+  const ReadCost price = cost();
+  std::vector<iovec> parts;
+  std::unique_ptr<std::byte[]> unwanted;
+  for (std::size_t i = 0; i < ranges.size();) {
+    parts.assign(1, {ranges[i].out.data(), ranges[i].out.size()});
+    const std::uint64_t begin = ranges[i].offset;
+    std::uint64_t end = begin + ranges[i].out.size();
+    // Each range may take two parts, and preadv takes IOV_MAX.
+    for (++i; i < ranges.size() && parts.size() + 2 <= IOV_MAX; ++i) {
+      const WantedRange& range = ranges[i];
+      const std::uint64_t gap = range.offset - end;  // too much, too, for one that lies before
+      if (gap > price.gap_nbytes || range.offset + range.out.size() - begin > price.most_nbytes()) {
+        break;
+      }
+      if (gap > 0) {
+        if (unwanted == nullptr) {
+          unwanted = std::make_unique_for_overwrite<std::byte[]>(price.gap_nbytes);
+        }
+        parts.push_back({unwanted.get(), gap});
+      }
+      parts.push_back({range.out.data(), range.out.size()});
+      end = range.offset + range.out.size();
+    }
+    do_read_parts(begin, parts);
+  }
+}
+
 MemorySource::MemorySource(std::string name, std::vector<std::byte> bytes)
     : ByteSource(std::move(name), bytes.size(), 0), bytes_(std::move(bytes)) {}
 
 void MemorySource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
   std::memcpy(out.data(), bytes_.data() + offset, out.size());
+}
+
+std::size_t WindowReader::near_nbytes_of(const ByteSource& source) {
+  return source.cost().best_nbytes / kWindowDistances;
 }
 
 std::span<const std::byte> WindowReader::at(std::uint64_t offset, std::size_t nbytes) {
@@ -303,8 +345,8 @@ std::span<const std::byte> WindowReader::at_least(std::uint64_t offset, std::siz
       offset >= window_offset_ && lies_within(offset - window_offset_, nbytes, window_.size());
   if (!inside) {
     const bool near = offset >= last_offset_ && offset - last_offset_ <= near_nbytes_;
-    const std::size_t wanted =
-        std::max(nbytes, near ? kWindowDistances * near_nbytes_ : kProbeNbytes);
+    const std::size_t wanted = std::max<std::size_t>(
+        nbytes, near ? kWindowDistances * near_nbytes_ : source_.cost().gap_nbytes / kProbesOfGap);
     source_.require_within(offset, nbytes);
     window_.resize(std::min<std::uint64_t>(wanted, source_.nbytes() - offset));
     window_offset_ = offset;

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,26 @@
 #include "formats/bytes/regular_file.h"
 
 namespace npyfs {
+
+// What a read costs beside its bytes: readers choose by it how much they ask for at once. The
+// numbers of a local file, as they were measured, unless a source says otherwise.
+struct ReadCost {
+  // Until the first byte comes, however few are asked for. A system call.
+  std::chrono::nanoseconds latency{1'000};
+  // Asking for more at once makes a byte no cheaper.
+  std::uint64_t best_nbytes = std::uint64_t{256} << 10;
+  // Reading over so many unwanted bytes is cheaper than another read.
+  std::uint64_t gap_nbytes = 4096;
+
+  // What is read at once at most where neighbours are put together.
+  std::uint64_t most_nbytes() const { return 4 * best_nbytes; }
+};
+
+// Bytes of a source that somebody wants, and where.
+struct WantedRange {
+  std::uint64_t offset = 0;
+  std::span<std::byte> out;
+};
 
 // All members may be called from any thread.
 class ByteSource {
@@ -37,13 +58,20 @@ class ByteSource {
   void read_at(std::uint64_t offset, std::span<std::byte> out) const;
   // The same, bytes that follow each other to several places in memory, which are filled in order.
   void read_parts_at(std::uint64_t offset, std::span<const iovec> parts) const;
+  // Fills each of `ranges` as read_at() does. Those that lie at most cost().gap_nbytes behind the
+  // one before are read with it; a source may ask for several at the same time.
+  void read_ranges(std::span<const WantedRange> ranges) const;
   // Throws the kCorrupt of read_at, reading nothing: to be asked before memory is taken for a
   // length that a file claims.
   void require_within(std::uint64_t offset, std::uint64_t nbytes) const;
 
-  // Throws kChanged once the source is not what it was when it was opened (device, inode, size and
-  // mtime of its path); from then on, always. Bytes that were read before a call that returns are
-  // those of the source that was opened.
+  // What the bytes were when the source was opened; for what is decoded or put together, that of
+  // what it comes from. Does not exist for what lies in memory.
+  virtual Identity identity() const { return {}; }
+  virtual ReadCost cost() const { return {}; }
+
+  // Throws kChanged once identity() is not what its path leads to any more; from then on, always.
+  // Bytes that were read before a call that returns are those of the source that was opened.
   virtual void check_unchanged() const {}
   // Whether check_unchanged() has ever thrown.
   virtual bool changed() const { return false; }
@@ -66,6 +94,9 @@ class ByteSource {
   virtual void do_read(std::uint64_t offset, std::span<std::byte> out) const = 0;
   // By do_read and a copy, unless the source knows better.
   virtual void do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const;
+  // By a do_read_parts for each run of neighbours, one after another, unless the source knows
+  // better.
+  virtual void do_read_ranges(std::span<const WantedRange> ranges) const;
 
  private:
   std::string name_;
@@ -134,20 +165,21 @@ class FileSource : public ByteSource {
 
   void check_unchanged() const override;
   bool changed() const override { return changed_.is_set(); }
+  Identity identity() const override { return identity_; }
   int open_again() const override;
 
  private:
   FileSource(std::string name, std::string path, Confinement confinement, int fd,
-             const FileIdentity& identity);
+             const Identity& identity);
   void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
   void do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const override;
 
   std::string path_;  // absolute: the daemon changes its working directory
   Confinement confinement_;
   int fd_;  // -1: on demand
-  FileIdentity identity_;
+  Identity identity_;
   static int open_regular(const std::string& path, const std::string& name,
-                          const Confinement& confinement, FileIdentity& identity);
+                          const Confinement& confinement, Identity& identity);
   // The same file's descriptor, for one read. Throws kChanged where it is another, or gone.
   int open_same() const;
   void read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const;
@@ -170,8 +202,9 @@ class MemorySource : public ByteSource {
 // they lie close together, and without reading what lies between where they do not. One thread.
 class WindowReader {
  public:
+  explicit WindowReader(const ByteSource& source) : WindowReader(source, near_nbytes_of(source)) {}
   // Two small things at most `near_nbytes` apart are read with what lies between them.
-  explicit WindowReader(const ByteSource& source, std::size_t near_nbytes = kNearNbytes)
+  WindowReader(const ByteSource& source, std::size_t near_nbytes)
       : source_(source), near_nbytes_(near_nbytes) {}
 
   // `nbytes` bytes at `offset`; valid until the next call. Throws as ByteSource::read_at.
@@ -180,8 +213,7 @@ class WindowReader {
   std::span<const std::byte> at_least(std::uint64_t offset, std::size_t nbytes);
 
  private:
-  // A system call costs about as much as copying this.
-  static constexpr std::size_t kNearNbytes = 16 * 1024;
+  static std::size_t near_nbytes_of(const ByteSource& source);
 
   const ByteSource& source_;
   std::size_t near_nbytes_;

@@ -51,6 +51,9 @@ class DecodeContext {
   std::vector<DamagedRange> damage_;
 };
 
+// A decoded chunk is held in memory whole: no format decodes larger ones.
+inline constexpr std::uint64_t kMostDecodedNbytes = std::uint64_t{2} << 30;
+
 // Numbered chunks, each decoded whole. Immutable; any thread.
 class ChunkSource {
  public:
@@ -74,13 +77,16 @@ class ChunkSource {
 struct Block {
   BlockBytes bytes;
   std::vector<DamagedRange> damage;  // ascending, disjoint
-  // What it was decoded from: whoever answers with it later makes sure that none has changed.
+  // What it was decoded from, as far as check_unchanged() of these tells a change: a file does, of
+  // its path as it is now; an array of many files knows of those that were read, and a chunk's file
+  // that is rewritten while its block is held is found when it is read anew.
   std::vector<const ByteSource*> sources;
 
   // How many lie behind `offset`. Throws kIo where there are none: `source` and whoever decoded the
   // block are not of one mind then.
   std::uint64_t nbytes_from(std::uint64_t offset, const ByteSource& source) const;
-  // Throws kChanged if a source has changed since.
+  // Throws kChanged if one of `sources` says that it has changed. The bytes are those that were
+  // read then, all of them, in any case.
   void require_unchanged() const;
   // Throws the damage that `range` touches, if any.
   void require_good(ByteRange range) const;
@@ -115,6 +121,7 @@ class CachedSource : public ByteSource {
                std::unique_ptr<const ChunkSource> chunks, ChunkCache& cache,
                std::string access = {});
 
+  Identity identity() const override { return base_->identity(); }
   void check_unchanged() const override { base_->check_unchanged(); }
   bool changed() const override { return base_->changed(); }
   std::string access() const override { return access_; }

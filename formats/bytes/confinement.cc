@@ -54,16 +54,16 @@ void Confinement::require_within(int fd, const std::string& name) const {
   }
 }
 
-void Confinement::require_path_within(const std::string& path) const {
+void Confinement::require_path_within(const std::string& path, const std::string& name) const {
   if (allowed_ == nullptr) {
     return;
   }
   const int fd = ::open(path.c_str(), O_PATH | O_CLOEXEC);
   if (fd < 0) {
-    throw system_error(path, "open", errno);
+    throw system_error(name, "open", errno);
   }
   try {
-    require_within(fd, path);
+    require_within(fd, name);
   } catch (...) {
     ::close(fd);
     throw;

@@ -24,7 +24,7 @@ class Confinement {
   // looks. A file whose place cannot be found out is refused.
   void require_within(int fd, const std::string& name) const;
   // The same for what `path` leads to now. Throws kNotFound, kIo too.
-  void require_path_within(const std::string& path) const;
+  void require_path_within(const std::string& path, const std::string& name) const;
 
  private:
   // Real paths of folders; null: nothing is forbidden.

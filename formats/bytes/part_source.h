@@ -21,6 +21,8 @@ class PartSource : public ByteSource {
     base_->require_within(offset, nbytes);
   }
 
+  Identity identity() const override { return base_->identity(); }
+  ReadCost cost() const override { return base_->cost(); }
   void check_unchanged() const override { base_->check_unchanged(); }
   bool changed() const override { return base_->changed(); }
 

@@ -24,18 +24,17 @@ Error not_regular(const std::string& name, const struct stat& status) {
 
 }  // namespace
 
-FileIdentity::FileIdentity(const struct stat& status)
-    : device(status.st_dev),
-      inode(status.st_ino),
-      nbytes(static_cast<std::uint64_t>(status.st_size)),
-      mtime_ns(to_ns(status.st_mtim)) {}
+Identity identity_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+          to_ns(status.st_mtim)};
+}
 
-std::optional<FileIdentity> FileIdentity::of(const std::string& path) {
+std::optional<Identity> identity_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) {
-    return FileIdentity(status);
+    return identity_of(status);
   }
-  return errno == ENOENT || errno == ENOTDIR ? std::optional(FileIdentity()) : std::nullopt;
+  return errno == ENOENT || errno == ENOTDIR ? std::optional(Identity()) : std::nullopt;
 }
 
 std::optional<RegularFile> RegularFile::open(const std::string& path, const std::string& name,
@@ -81,7 +80,7 @@ struct stat RegularFile::look() const {
   return status;
 }
 
-FileIdentity RegularFile::identity() const { return FileIdentity(look()); }
+Identity RegularFile::identity() const { return identity_of(look()); }
 
 std::int64_t RegularFile::changed_at_ns() const { return to_ns(look().st_ctim); }
 

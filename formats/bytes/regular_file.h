@@ -14,6 +14,7 @@
 #include <string>
 
 #include "formats/bytes/confinement.h"
+#include "formats/bytes/identity.h"
 
 namespace npyfs {
 
@@ -22,21 +23,9 @@ inline std::int64_t to_ns(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-// What a file is the same by.
-struct FileIdentity {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;  // 0: there is no such file
-  std::uint64_t nbytes = 0;
-  std::int64_t mtime_ns = 0;
-
-  FileIdentity() = default;
-  explicit FileIdentity(const struct stat& status);
-  bool operator==(const FileIdentity&) const = default;
-  bool exists() const { return inode != 0; }
-
-  // Of what is at `path`; nothing where it cannot be looked at.
-  static std::optional<FileIdentity> of(const std::string& path);
-};
+Identity identity_of(const struct stat& status);
+// Of what is at `path`; nothing, and errno, where it cannot be looked at.
+std::optional<Identity> identity_of(const std::string& path);
 
 class RegularFile {
  public:
@@ -51,7 +40,7 @@ class RegularFile {
 
   std::uint64_t nbytes() const { return nbytes_; }
   // Looked at anew. Throws kIo.
-  FileIdentity identity() const;
+  Identity identity() const;
   // When its content or its inode last changed, nanoseconds since the epoch; looked at anew.
   std::int64_t changed_at_ns() const;
   // Fills `out` from `offset` on: how many bytes there were. Throws kIo.

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "formats/bytes/error.h"
-#include "formats/bytes/folder.h"
+#include "formats/bytes/storage.h"
 #include "formats/das/annotations.h"
 #include "formats/das/attributes.h"
 #include "formats/das/label_grid.h"
@@ -42,13 +42,13 @@ struct Listing {
   bool has_folders = false;
 };
 
-Listing list_recordings(const Folder& folder) {
+Listing list_recordings(const Storage& storage) {
   Listing listing;
   std::set<std::string> annotations;
   std::vector<std::string> recordings;
-  for (const Folder::Entry& entry : folder.list("")) {
-    listing.has_folders |= entry.kind == Folder::Entry::Kind::kDirectory;
-    if (entry.kind != Folder::Entry::Kind::kFile) {
+  for (const Storage::Entry& entry : storage.list("")) {
+    listing.has_folders |= entry.kind == Storage::Kind::kFolder;
+    if (entry.kind != Storage::Kind::kFile) {
       continue;
     }
     if (entry.name.ends_with(kAnnotations)) {
@@ -63,7 +63,7 @@ Listing list_recordings(const Folder& folder) {
     const bool there = annotations.count(annotated) != 0;
     (there ? listing.recordings : listing.unannotated).push_back(name);
     if (there && !used.insert(annotated).second) {
-      throw file_error(ErrorKind::kUnsupported, folder.path_of(name),
+      throw file_error(ErrorKind::kUnsupported, storage.name_of(name),
                        fmt::format("{} belongs to two recordings, expected one: .wav or .npz",
                                    printable(annotated)));
     }
@@ -272,19 +272,18 @@ Session open_session(SourcePtr recording, SourcePtr annotations, OpenContext& co
   return session;
 }
 
-void warn_of(const Folder& folder, const std::vector<std::string>& names, const char* why,
+void warn_of(const Storage& storage, const std::vector<std::string>& names, const char* why,
              const OpenContext& context) {
   if (!names.empty()) {
     context.warn(fmt::format(
-        "{}: left out, as {}{}", printable(folder.path_of(names.front())), why,
+        "{}: left out, as {}{}", printable(storage.name_of(names.front())), why,
         names.size() > 1 ? fmt::format(" (and {} more)", names.size() - 1) : std::string()));
   }
 }
 
 StorePtr open_folder(const Location& location, OpenContext& context) {
-  const std::string& path = location.path;
-  const Folder folder(path, context.confined_to(path), context.kept_descriptors);
-  const Listing listing = list_recordings(folder);
+  const StoragePtr storage = context.storage(location.path);
+  const Listing listing = list_recordings(*storage);
   if (listing.recordings.empty()) {
     const std::string found =
         !listing.unannotated.empty()
@@ -292,16 +291,17 @@ StorePtr open_folder(const Location& location, OpenContext& context) {
         : !listing.unrecorded.empty()
             ? fmt::format("; {} has no recording beside it", printable(listing.unrecorded[0]))
             : std::string();
-    throw file_error(ErrorKind::kNotFound, path,
+    throw file_error(ErrorKind::kNotFound, location.path,
                      fmt::format("the directory holds no recording, expected NAME.wav or NAME.npz "
                                  "and NAME_annotations.csv{}",
                                  found));
   }
-  warn_of(folder, listing.unannotated, "it has no annotations beside it", context);
-  warn_of(folder, listing.unrecorded, "its recording is not there", context);
+  warn_of(*storage, listing.unannotated, "it has no annotations beside it", context);
+  warn_of(*storage, listing.unrecorded, "its recording is not there", context);
   std::vector<Session> sessions;
   for (const std::string& name : listing.recordings) {
-    sessions.push_back(open_session(folder.open(name), folder.open(annotations_of(name)), context));
+    sessions.push_back(
+        open_session(storage->open(name), storage->open(annotations_of(name)), context));
   }
   return SetBuilder(std::move(sessions), location.split, context).build();
 }
@@ -324,7 +324,7 @@ bool recognises(const Location& location) {
     return location.named && is_recording_name(location.path);
   }
   try {
-    const Listing listing = list_recordings(Folder(location.path, false));
+    const Listing listing = list_recordings(*open_storage(location.path));
     // Of a folder without folders, which may be splits, open_store says what it lacks.
     return !listing.recordings.empty() || (location.named && !listing.has_folders);
   } catch (const Error&) {

@@ -4,18 +4,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <utility>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/local_storage.h"
+#include "formats/bytes/paths.h"
 
 namespace npyfs {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFiles = 10'000;
 // Each linked file has a child of its own, which starts again when it is needed.
@@ -26,19 +24,14 @@ constexpr std::size_t kMostChildren = 64;
 constexpr std::chrono::seconds kOpenTimeOfFile{1};
 constexpr std::chrono::milliseconds kOpenTimeOfMiB{100};
 
-bool has_part(const std::string& path, const std::string& part) {
-  const fs::path parts(path);
-  return std::find(parts.begin(), parts.end(), part) != parts.end();
-}
-
 std::string allowed_path(const LinkedFile& from, const std::string& name) {
-  if (name.empty() || fs::path(name).is_absolute() || has_part(name, "..") ||
+  if (name.empty() || name.starts_with('/') || has_part(name, "..") ||
       name.find('\0') != std::string::npos) {
     throw Error(ErrorKind::kUnsupported,
                 fmt::format("it leads to '{}', expected a file below the file's own folder",
                             printable(name)));
   }
-  return fs::path(from.folder.path_of(name)).lexically_normal().string();
+  return normal_path(from.folder->name_of(name));
 }
 
 }  // namespace
@@ -53,7 +46,7 @@ FileSet::~FileSet() {
 }
 
 LinkedFile& FileSet::add(const std::string& path, const SourcePtr& source) {
-  return add_absolute(fs::absolute(path).string(), source);
+  return add_absolute(absolute_path_of(path), source);
 }
 
 LinkedFile& FileSet::add_absolute(const std::string& absolute, const SourcePtr& source) {
@@ -68,9 +61,10 @@ LinkedFile& FileSet::add_absolute(const std::string& absolute, const SourcePtr& 
     }
   }
   end_ += kOpenTimeOfFile + kOpenTimeOfMiB * (source->nbytes() >> 20);
-  auto file = std::make_unique<LinkedFile>(
-      LinkedFile{std::make_shared<Hdf5Process>(source, patience_),
-                 Folder(fs::path(absolute).parent_path().string(), true)});
+  const std::string folder = folder_of_path(absolute);
+  auto file =
+      std::make_unique<LinkedFile>(LinkedFile{std::make_shared<Hdf5Process>(source, patience_),
+                                              open_storage(folder, Confinement({folder}))});
   return *files_.emplace(absolute, std::move(file)).first->second;
 }
 
@@ -86,7 +80,7 @@ LinkedFile& FileSet::find(LinkedFile& from, const std::string& name) {
 SourcePtr FileSet::open_raw(LinkedFile& from, const std::string& name) {
   allowed_path(from, name);
   try {
-    return from.folder.open(name);
+    return from.folder->open(name);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kUnsupported) {
       throw;

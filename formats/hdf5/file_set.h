@@ -11,7 +11,7 @@
 #include <string>
 
 #include "formats/bytes/byte_source.h"
-#include "formats/bytes/folder.h"
+#include "formats/bytes/storage.h"
 #include "formats/hdf5/child_process.h"
 #include "formats/hdf5/patience.h"
 
@@ -20,7 +20,7 @@ namespace npyfs {
 // One file; its relative names count from its own folder.
 struct LinkedFile {
   std::shared_ptr<Hdf5Process> process;
-  Folder folder;
+  StoragePtr folder;
 
   const SourcePtr& source() const { return process->source(); }
 };
@@ -38,7 +38,7 @@ class FileSet {
   // The file that was named by the user.
   LinkedFile& add(const std::string& path, const SourcePtr& source);
   // A file that `from` names; the same one for the same name. Throws kUnsupported for one that it
-  // may not lead to, as FileSource::open, and kTooLarge for one too many.
+  // may not lead to, as Storage::open, and kTooLarge for one too many.
   LinkedFile& find(LinkedFile& from, const std::string& name);
   // A raw file that `from` names.
   static SourcePtr open_raw(LinkedFile& from, const std::string& name);

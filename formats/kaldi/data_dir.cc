@@ -3,9 +3,7 @@
 #include "formats/kaldi/data_dir.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include "formats/bytes/confinement.h"
 #include "formats/bytes/key_order.h"
 #include "formats/kaldi/ark.h"
 #include "formats/kaldi/scp.h"
@@ -14,11 +12,6 @@
 namespace npyfs {
 
 namespace {
-
-bool is_file(const std::string& path) {
-  struct stat about;
-  return ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
-}
 
 // The words said of each of `keys`; none where the file lacks one.
 ObjectIndex words_for(const StringList& keys, const SourcePtr& file, OpenContext& context) {
@@ -84,23 +77,28 @@ class DataDirTable : public RecordTable {
 class DirFiles {
  public:
   DirFiles(const std::string& path, const OpenContext& context)
-      : path_(path), context_(context), confinement_(context.confined_to(path)) {}
+      : context_(context), storage_(context.storage(path)) {}
 
-  // Null where there is none. Throws as FileSource::open.
+  // Null where there is none. Throws as Storage::open.
   SourcePtr open(const char* name) const {
-    const std::string path = path_ + "/" + name;
-    struct stat about;
-    if (!is_file(path) && ::lstat(path.c_str(), &about) == 0) {
-      context_.warn(fmt::format("{}: left out, as it leads to no regular file", printable(path)));
+    switch (storage_->kind_of(name)) {
+      case Storage::Kind::kNone:
+        return nullptr;
+      case Storage::Kind::kFile:
+        return storage_->open(name, Storage::Keep::kAlways);
+      case Storage::Kind::kFolder:
+      case Storage::Kind::kDeadLink:
+      case Storage::Kind::kOther:
+        break;
     }
-    return is_file(path) ? FileSource::open(path, path, FileSource::Descriptor::kKept, confinement_)
-                         : nullptr;
+    context_.warn(fmt::format("{}: left out, as it leads to no regular file",
+                              printable(storage_->name_of(name))));
+    return nullptr;
   }
 
  private:
-  const std::string& path_;
   const OpenContext& context_;
-  Confinement confinement_;
+  StoragePtr storage_;
 };
 
 ObjectIndex read_main(const std::string& path, const DirFiles& files, const Wanted& wanted,
@@ -122,7 +120,8 @@ ObjectIndex read_main(const std::string& path, const DirFiles& files, const Want
 }  // namespace
 
 bool is_data_dir(const std::string& path) {
-  return is_file(path + "/feats.scp") || is_file(path + "/wav.scp");
+  const StoragePtr storage = open_storage(path);
+  return storage->has_file("feats.scp") || storage->has_file("wav.scp");
 }
 
 std::shared_ptr<const RecordTable> open_data_dir(const std::string& path, OpenContext& context) {

@@ -11,14 +11,14 @@
 #include <utility>
 
 #include "formats/bytes/error.h"
-#include "formats/bytes/folder.h"
+#include "formats/bytes/paths.h"
 #include "formats/npy/attrs_file.h"
 
 namespace npyfs {
 
 namespace {
 
-using Kind = Folder::Entry::Kind;
+using Kind = Storage::Kind;
 
 constexpr std::string_view kNpy = ".npy";
 constexpr std::string_view kAttrsNpy = "attrs.npy";
@@ -31,19 +31,15 @@ std::string_view stem(std::string_view name, std::string_view suffix) {
   return name.substr(0, name.size() - suffix.size());
 }
 
-std::string below(const std::string& directory, const std::string& name) {
-  return directory.empty() ? name : directory + "/" + name;
-}
-
 struct Counts {
   std::size_t arrays = 0;
   std::size_t others = 0;
   bool has_attributes = false;
 };
 
-Counts count_files(const std::vector<Folder::Entry>& entries) {
+Counts count_files(const std::vector<Storage::Entry>& entries) {
   Counts counts;
-  for (const Folder::Entry& entry : entries) {
+  for (const Storage::Entry& entry : entries) {
     const bool is_array = entry.name.ends_with(kNpy);
     if (entry.kind == Kind::kFile) {
       counts.has_attributes |= entry.name == kAttrsNpy;
@@ -56,19 +52,19 @@ Counts count_files(const std::vector<Folder::Entry>& entries) {
 
 class DirectoryReader {
  public:
-  DirectoryReader(const Folder& folder, OpenContext& context, Store& store)
-      : folder_(folder), context_(context), store_(store) {}
+  DirectoryReader(const Storage& storage, OpenContext& context, Store& store)
+      : storage_(storage), context_(context), store_(store) {}
 
   // Whether anything of the directory is to be shown.
   bool read(const std::string& directory, int depth, Group& group) {
-    const std::vector<Folder::Entry> entries = folder_.list(directory);
+    const std::vector<Storage::Entry> entries = storage_.list(directory);
     std::vector<std::string> strangers;
     const bool has_attrs_npy = std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
       return entry.name == kAttrsNpy && entry.kind == Kind::kFile;
     });
-    for (const Folder::Entry& entry : entries) {
-      const std::string path = below(directory, entry.name);
-      if (entry.kind == Kind::kDirectory) {
+    for (const Storage::Entry& entry : entries) {
+      const std::string path = join_keys(directory, entry.name);
+      if (entry.kind == Kind::kFolder) {
         read_group(path, entry.name, depth, group);
       } else if (entry.name.ends_with(kNpy)) {
         read_npy(path, entry.name, group);
@@ -87,9 +83,9 @@ class DirectoryReader {
 
  private:
   void read_group(const std::string& path, const std::string& name, int depth, Group& group) {
-    if (depth == kMostDepth || folder_.goes_round(path)) {
+    if (depth == kMostDepth || storage_.goes_round(path)) {
       context_.warn(fmt::format("{}: left out, as the directories in it have no end",
-                                printable(folder_.path_of(path))));
+                                printable(storage_.name_of(path))));
       return;
     }
     Group inner;
@@ -105,7 +101,7 @@ class DirectoryReader {
 
   void read_npy(const std::string& path, const std::string& name, Group& group) {
     try {
-      SourcePtr source = folder_.open(path);
+      SourcePtr source = storage_.open(path);
       if (name == kAttrsNpy) {
         if (auto attributes = read_attrs_file(*source, context_.warn)) {
           group.attributes = *std::move(attributes);
@@ -130,7 +126,7 @@ class DirectoryReader {
   // Files sort so that x.attrs.json comes before x.npy.
   void read_json(const std::string& path, const std::string& name, Group& group) {
     try {
-      SourcePtr source = folder_.open(path);
+      SourcePtr source = storage_.open(path);
       Dict attributes = read_attrs_json(*source);
       if (name == kAttrsJson) {
         group.attributes = std::move(attributes);
@@ -158,13 +154,13 @@ class DirectoryReader {
   void warn_of(const std::vector<std::string>& strangers) const {
     if (!strangers.empty()) {
       context_.warn(fmt::format(
-          "{}: left out, as it is no .npy file{}", printable(folder_.path_of(strangers.front())),
+          "{}: left out, as it is no .npy file{}", printable(storage_.name_of(strangers.front())),
           strangers.size() > 1 ? fmt::format(" (and {} more beside it)", strangers.size() - 1)
                                : std::string()));
     }
   }
 
-  const Folder& folder_;
+  const Storage& storage_;
   OpenContext& context_;
   Store& store_;
   std::map<std::string, Dict> attributes_of_;  // of arrays, by path without .npy
@@ -174,20 +170,20 @@ class DirectoryReader {
 
 bool is_npy_dir(const std::string& path, bool named) {
   try {
-    const Folder folder(path, false);
-    const std::vector<Folder::Entry> entries = folder.list("");
+    const StoragePtr storage = open_storage(path);
+    const std::vector<Storage::Entry> entries = storage->list("");
     const Counts top = count_files(entries);
     if (top.arrays > top.others || top.has_attributes || (named && top.arrays > 0)) {
       return true;
     }
-    const bool is_called_so = folder.path().ends_with(kNpy);
+    const bool is_called_so = storage->name_of("").ends_with(kNpy);
     if (top.others > 0 && !named && !is_called_so) {
       return false;
     }
     Counts inner;
-    for (const Folder::Entry& entry : entries) {
-      if (entry.kind == Kind::kDirectory) {
-        const Counts more = count_files(folder.list(entry.name));
+    for (const Storage::Entry& entry : entries) {
+      if (entry.kind == Kind::kFolder) {
+        const Counts more = count_files(storage->list(entry.name));
         inner.arrays += more.arrays;
         inner.others += more.others;
       }
@@ -199,9 +195,9 @@ bool is_npy_dir(const std::string& path, bool named) {
 }
 
 StorePtr open_npy_dir(const std::string& path, OpenContext& context) {
-  const Folder folder(path, context.confined_to(path), context.kept_descriptors);
+  const StoragePtr storage = context.storage(path);
   auto store = std::make_shared<Store>();
-  DirectoryReader(folder, context, *store).read("", 0, store->root);
+  DirectoryReader(*storage, context, *store).read("", 0, store->root);
   return store;
 }
 

@@ -28,7 +28,8 @@ std::uint64_t chunk_nbytes_of(const ArrayParts& parts) {
 
 std::shared_ptr<const ArrayValues> make_values(const ArrayParts& parts) {
   ArrayValues::Parts values;
-  values.store = parts.store;
+  values.storage = parts.storage;
+  values.opened_at_ns = parts.opened_at_ns;
   values.prefix = parts.prefix;
   values.keys = parts.keys;
   values.grid_shape = grid_shape_of(parts.shape, parts.stored_shape);
@@ -286,8 +287,8 @@ std::string shards_text(const ArrayValues& values) {
   const auto shards = values.chunks();
   if (shards && !shards->empty()) {
     try {
-      const auto member = values.store().find_member(values.key(shards->front()));
-      if (member && member->deflated) {
+      const auto member = values.storage().find_place(values.key(shards->front()));
+      if (member && member->packed) {
         return fmt::format("in deflated shards, a read inflates a whole one ({} bytes)",
                            member->nbytes);
       }

@@ -20,7 +20,8 @@ struct ArrayParts {
   Shape stored_shape;  // of a stored chunk
   std::vector<std::byte> fill;
   Pipeline pipeline;
-  std::shared_ptr<const KeyStore> store;
+  StoragePtr storage;
+  std::int64_t opened_at_ns = 0;  // what its take_time() said
   std::string prefix;
   ChunkKeys keys;
   SourcePtr metadata;

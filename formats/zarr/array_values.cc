@@ -9,6 +9,7 @@
 #include "formats/bytes/box.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/paths.h"
 
 namespace npyfs {
 
@@ -22,7 +23,7 @@ std::uint64_t total_nbytes(const ArrayValues::Parts& parts) {
 
 std::int64_t newest_of(const ArrayValues::Parts& parts) {
   std::int64_t newest = parts.metadata->mtime_ns();
-  for (const FileIdentity& chunk : parts.noted) {
+  for (const Identity& chunk : parts.noted) {
     newest = std::max(newest, chunk.mtime_ns);
   }
   return newest;
@@ -31,7 +32,7 @@ std::int64_t newest_of(const ArrayValues::Parts& parts) {
 }  // namespace
 
 ArrayValues::ArrayValues(Parts parts)
-    : ByteSource(parts.store->name_of(parts.prefix), total_nbytes(parts), newest_of(parts)),
+    : ByteSource(parts.storage->name_of(parts.prefix), total_nbytes(parts), newest_of(parts)),
       parts_(std::move(parts)) {}
 
 std::string ArrayValues::Parts::key(std::uint64_t chunk) const {
@@ -44,7 +45,7 @@ void ArrayValues::Parts::note_chunks(std::uint64_t& left) {
     return;
   }
   for (std::uint64_t chunk = 0; chunk < *count; ++chunk) {
-    const auto identity = store->identify(key(chunk));
+    const auto identity = storage->identify(key(chunk));
     if (!identity) {
       noted.clear();
       return;
@@ -55,7 +56,7 @@ void ArrayValues::Parts::note_chunks(std::uint64_t& left) {
 }
 
 std::optional<std::vector<std::uint64_t>> ArrayValues::chunks() const {
-  const auto keys = parts_.store->keys_below(parts_.prefix);
+  const auto keys = parts_.storage->keys_below(parts_.prefix);
   if (!keys) {
     return std::nullopt;
   }
@@ -90,10 +91,12 @@ void ArrayValues::Value::require_intact(DecodeContext& context) const {
 
 std::optional<ArrayValues::Value> ArrayValues::open_chunk(std::uint64_t chunk) const {
   note_read();
-  const FileIdentity* noted = chunk < parts_.noted.size() ? &parts_.noted[chunk] : nullptr;
+  const Identity* noted = chunk < parts_.noted.size() ? &parts_.noted[chunk] : nullptr;
   std::unique_ptr<StoredValue> stored;
   try {
-    noting_change([&] { stored = parts_.store->open(key(chunk), noted); });
+    noting_change([&] {
+      stored = parts_.storage->open_value(key(chunk), {noted, parts_.opened_at_ns});
+    });
   } catch (const Error& error) {
     // A folder, a device: it stands where the chunk should.
     if (error.kind() == ErrorKind::kUnsupported) {

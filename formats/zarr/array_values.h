@@ -17,8 +17,8 @@
 #include "formats/bytes/chunk_source.h"
 #include "formats/bytes/codecs/codec_chain.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/storage.h"
 #include "formats/zarr/chunk_keys.h"
-#include "formats/zarr/key_store.h"
 
 namespace npyfs {
 
@@ -29,15 +29,16 @@ namespace npyfs {
 class ArrayValues : public ByteSource {
  public:
   struct Parts {
-    std::shared_ptr<const KeyStore> store;
-    std::string prefix;  // of the array's keys
+    StoragePtr storage;
+    std::int64_t opened_at_ns = 0;  // what its take_time() said
+    std::string prefix;             // of the array's keys
     ChunkKeys keys;
     Shape grid_shape;  // of stored chunks
     SourcePtr metadata;
     std::uint64_t chunk_nbytes = 0;  // 0: chunks are not plain
     std::vector<std::byte> fill;     // one element
     // Of each chunk what it was when the array was opened; empty where that was not noted.
-    std::vector<FileIdentity> noted;
+    std::vector<Identity> noted;
 
     std::string key(std::uint64_t chunk) const;
     // Fills `noted`, where values have files of their own and there are at most `left` chunks,
@@ -47,8 +48,8 @@ class ArrayValues : public ByteSource {
   explicit ArrayValues(Parts parts);
 
   std::string key(std::uint64_t chunk) const { return parts_.key(chunk); }
-  std::string name_of(std::uint64_t chunk) const { return parts_.store->name_of(key(chunk)); }
-  const KeyStore& store() const { return *parts_.store; }
+  std::string name_of(std::uint64_t chunk) const { return parts_.storage->name_of(key(chunk)); }
+  const Storage& storage() const { return *parts_.storage; }
   // Of a plain chunk.
   std::uint64_t chunk_nbytes() const { return parts_.chunk_nbytes; }
 
@@ -81,6 +82,7 @@ class ArrayValues : public ByteSource {
   // Runs `decode`; what it throws as kCorrupt without a file's name gets that of the chunk.
   void name_damage(std::uint64_t chunk, const std::function<void()>& decode) const;
 
+  Identity identity() const override { return parts_.metadata->identity(); }
   void check_unchanged() const override;
   bool changed() const override;
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/paths.h"
 #include "formats/bytes/value_access.h"
 
 namespace npyfs {
@@ -19,8 +20,12 @@ constexpr std::uint64_t kMostDocumentNbytes = std::uint64_t{256} << 20;
 
 }  // namespace
 
+bool names_node(std::string_view name) {
+  return name == ".zgroup" || name == ".zarray" || name == "zarr.json" || name == ".zmetadata";
+}
+
 std::optional<Document> Documents::find(const std::string& key) const {
-  SourcePtr source = keys_.open_source(key);
+  SourcePtr source = open_source(key);
   if (source != nullptr) {
     return Document{parse(key, read(key)), std::move(source)};
   }
@@ -42,8 +47,13 @@ void Documents::gather(const std::string& prefix, const Dict& metadata, const st
 
 std::vector<std::string> Documents::children(const std::string& prefix) const {
   std::vector<std::string> names;
-  if (prefix.empty() || keys_.is_folder(prefix)) {
-    names = keys_.children(prefix);
+  if (prefix.empty() || storage_.has_folder(prefix)) {
+    for (const Storage::Entry& entry : storage_.list(prefix)) {
+      if (entry.kind == Storage::Kind::kFolder &&
+          !storage_.goes_round(join_keys(prefix, entry.name))) {
+        names.push_back(entry.name);
+      }
+    }
   }
   const std::string folder = prefix.empty() ? "" : prefix + "/";
   for (auto at = gathered_.lower_bound(folder);
@@ -58,10 +68,26 @@ std::vector<std::string> Documents::children(const std::string& prefix) const {
   return names;
 }
 
+// Null where there is none.
+SourcePtr Documents::open_source(const std::string& key) const {
+  if (SourcePtr archive = storage_.archive()) {
+    return storage_.has_file(key) ? archive : nullptr;
+  }
+  try {
+    return storage_.open(key, Storage::Keep::kNever);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kNotFound) {
+      return nullptr;
+    }
+    storage_.kind_of(key);  // says which folder it is that forbids to look
+    throw;
+  }
+}
+
 std::string Documents::read(const std::string& key) const {
-  const auto value = keys_.open(key);
+  const auto value = storage_.open_value(key, {nullptr, opened_at_ns_});
   if (value == nullptr || value->nbytes() > kMostDocumentNbytes) {
-    throw file_error(ErrorKind::kUnsupported, keys_.name_of(key),
+    throw file_error(ErrorKind::kUnsupported, storage_.name_of(key),
                      fmt::format("it has {} bytes, expected metadata of at most {}",
                                  value == nullptr ? 0 : value->nbytes(), kMostDocumentNbytes));
   }
@@ -77,9 +103,10 @@ Dict Documents::parse(const std::string& key, const std::string& text) const {
       return std::move(*dict);
     }
   } catch (const Error& error) {
-    throw file_error(ErrorKind::kCorrupt, keys_.name_of(key), error.what());
+    throw file_error(ErrorKind::kCorrupt, storage_.name_of(key), error.what());
   }
-  throw file_error(ErrorKind::kCorrupt, keys_.name_of(key), "it is no JSON object, expected one");
+  throw file_error(ErrorKind::kCorrupt, storage_.name_of(key),
+                   "it is no JSON object, expected one");
 }
 
 }  // namespace npyfs

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/paths.h"
 #include "formats/bytes/value_access.h"
 #include "formats/zarr/array_grid.h"
 #include "formats/zarr/documents.h"
@@ -40,15 +41,18 @@ constexpr const char* kNodeV3 = "zarr.json";
 
 class HierarchyReader {
  public:
-  HierarchyReader(std::shared_ptr<const KeyStore> keys, OpenContext& context)
-      : keys_(std::move(keys)), context_(context), documents_(*keys_) {}
+  HierarchyReader(StoragePtr storage, OpenContext& context)
+      : storage_(std::move(storage)),
+        opened_at_ns_(storage_->take_time()),
+        context_(context),
+        documents_(*storage_, opened_at_ns_) {}
 
   StorePtr read() {
     gather_v2();
     Node root;
     read_node("", "", 0, root);
     if (!root.found) {
-      throw file_error(ErrorKind::kUnsupported, keys_->name_of(""),
+      throw file_error(ErrorKind::kUnsupported, storage_->name_of(""),
                        "no zarr metadata, expected zarr.json, .zgroup or .zarray; give the folder "
                        "that holds it");
     }
@@ -154,7 +158,7 @@ class HierarchyReader {
   // Whether the folder may be listed. Links may lead to one folder many times, in more ways than
   // anybody can follow.
   bool may_list(const std::string& prefix) {
-    const auto folder = keys_->identify(prefix);
+    const auto folder = storage_->identify(prefix);
     if (!folder || listed_.emplace(folder->device, folder->inode).second ||
         ++listed_again_ < kMostListedAgain) {
       return true;
@@ -163,7 +167,7 @@ class HierarchyReader {
       context_.warn(
           fmt::format("{}: links lead to folders of the store that were shown before, {} "
                       "times so far; what further ones lead to is left out",
-                      printable(keys_->name_of(prefix)), listed_again_));
+                      printable(storage_->name_of(prefix)), listed_again_));
     }
     return false;
   }
@@ -180,7 +184,7 @@ class HierarchyReader {
     }
     if (type == nullptr || *type != "group" ||
         as_int64(find_value(document.content, "zarr_format")) != 3) {
-      throw file_error(ErrorKind::kUnsupported, keys_->name_of(join_keys(prefix, kNodeV3)),
+      throw file_error(ErrorKind::kUnsupported, storage_->name_of(join_keys(prefix, kNodeV3)),
                        "node_type and zarr_format are not those of a group or an array of "
                        "version 3");
     }
@@ -199,7 +203,7 @@ class HierarchyReader {
   void read_group(const std::string& prefix, const std::string& name, int depth, Node& node) {
     node.group.name = name;
     if (depth == kMostDepth) {
-      throw file_error(ErrorKind::kUnsupported, keys_->name_of(prefix),
+      throw file_error(ErrorKind::kUnsupported, storage_->name_of(prefix),
                        fmt::format("groups are nested deeper than {}", kMostDepth));
     }
     if (!may_list(prefix)) {
@@ -250,8 +254,9 @@ class HierarchyReader {
       return arrays;
     } catch (const Error& error) {
       // Name the document, unless the text names a file already.
-      const std::string file = keys_->name_of(join_keys(prefix, version == 2 ? kArrayV2 : kNodeV3));
-      if (std::string_view(error.what()).starts_with(printable(keys_->name_of("")))) {
+      const std::string file =
+          storage_->name_of(join_keys(prefix, version == 2 ? kArrayV2 : kNodeV3));
+      if (std::string_view(error.what()).starts_with(printable(storage_->name_of("")))) {
         throw;
       }
       throw file_error(error.kind(), file, error.what());
@@ -261,7 +266,7 @@ class HierarchyReader {
   // Stores once written by nested key mappings have '/' without saying so.
   void settle_separator(const std::string& prefix, ArrayMetadata& metadata) const {
     if (!metadata.separator_given && metadata.shape.size() > 1 &&
-        keys_->is_folder(join_keys(prefix, "0"))) {
+        storage_->has_folder(join_keys(prefix, "0"))) {
       metadata.keys.separator = '/';
     }
   }
@@ -271,14 +276,14 @@ class HierarchyReader {
   // That there are such means nothing by itself: zarr-python, which makes an array in an archive
   // smaller, cannot remove its chunks.
   void warn_of_renamed() const {
-    const auto keys = keys_->keys_below("");
+    const auto keys = storage_->keys_below("");
     if (!keys) {
       return;
     }
     RenamedMembers renamed;
     for (const std::string& key : *keys) {
       if (!is_metadata(key) && !is_chunk(key)) {
-        renamed.look_at([&] { keys_->require_own_name(key); });
+        renamed.look_at([&] { storage_->require_own_name(key); });
       }
     }
     renamed.tell("that no array has", context_.warn);
@@ -313,7 +318,8 @@ class HierarchyReader {
       parts.stored_shape = metadata.chunk_shape;
       parts.fill = element.fill;
       parts.pipeline = metadata.build(element);
-      parts.store = keys_;
+      parts.storage = storage_;
+      parts.opened_at_ns = opened_at_ns_;
       parts.prefix = prefix;
       parts.keys = metadata.keys;
       parts.metadata = source;
@@ -342,7 +348,8 @@ class HierarchyReader {
     context_.warn(fmt::format("{}; {}", error.what(), consequence));
   }
 
-  std::shared_ptr<const KeyStore> keys_;
+  StoragePtr storage_;
+  std::int64_t opened_at_ns_;
   OpenContext& context_;
   Documents documents_;
   std::map<std::string, ChunkNames> arrays_;  // by prefix
@@ -354,8 +361,8 @@ class HierarchyReader {
 
 }  // namespace
 
-StorePtr open_hierarchy(std::shared_ptr<const KeyStore> keys, OpenContext& context) {
-  return HierarchyReader(std::move(keys), context).read();
+StorePtr open_hierarchy(StoragePtr storage, OpenContext& context) {
+  return HierarchyReader(std::move(storage), context).read();
 }
 
 }  // namespace npyfs

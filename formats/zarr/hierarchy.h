@@ -4,15 +4,13 @@
 
 #pragma once
 
-#include <memory>
-
+#include "formats/bytes/storage.h"
 #include "formats/store.h"
-#include "formats/zarr/key_store.h"
 
 namespace npyfs {
 
 // Arrays that are not understood are left out with a warning. Throws kUnsupported where there is no
 // metadata at the root or right below, or the root is such an array.
-StorePtr open_hierarchy(std::shared_ptr<const KeyStore> keys, OpenContext& context);
+StorePtr open_hierarchy(StoragePtr storage, OpenContext& context);
 
 }  // namespace npyfs

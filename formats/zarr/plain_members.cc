@@ -34,11 +34,11 @@ void PlainMembers::add(const ArrayValues& values, std::uint64_t chunk) {
   Member& added = members_.emplace_back();
   added.chunk = chunk;
   try {
-    const auto member = values.store().find_member(values.key(chunk));
+    const auto member = values.storage().find_place(values.key(chunk));
     if (!member || member->nbytes != chunk_nbytes_) {
       throw values.size_error(chunk, member ? member->nbytes : 0);
     }
-    if (member->deflated) {
+    if (member->packed) {
       ++deflated_;
       return;
     }

@@ -2,13 +2,16 @@
 
 #include "formats/zarr/zarr.h"
 
+#include <algorithm>
 #include <array>
-#include <filesystem>
 #include <string_view>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/paths.h"
+#include "formats/bytes/storage.h"
 #include "formats/bytes/zip.h"
 #include "formats/zarr/hierarchy.h"
+#include "formats/zarr/zip_store.h"
 
 namespace npyfs {
 
@@ -17,25 +20,22 @@ namespace {
 constexpr std::array<std::string_view, 4> kMetadataNames = {"zarr.json", ".zgroup", ".zarray",
                                                             ".zmetadata"};
 
-bool has_metadata(const std::string& directory) {
-  std::error_code error;
-  for (const std::string_view name : kMetadataNames) {
-    if (std::filesystem::is_regular_file(directory + "/" + std::string(name), error)) {
-      return true;
-    }
-  }
-  return false;
+bool has_metadata(const Storage& storage, const std::string& prefix) {
+  return std::any_of(kMetadataNames.begin(), kMetadataNames.end(), [&](std::string_view name) {
+    return storage.has_file(join_keys(prefix, name));
+  });
 }
 
 // Older writers leave out the metadata of groups, that of the root too.
-bool child_has_metadata(const std::string& directory) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (entry.is_directory(error) && has_metadata(entry.path().string())) {
-      return true;
-    }
+bool child_has_metadata(const Storage& storage) {
+  try {
+    const std::vector<Storage::Entry> entries = storage.list("");
+    return std::any_of(entries.begin(), entries.end(), [&](const Storage::Entry& entry) {
+      return entry.kind == Storage::Kind::kFolder && has_metadata(storage, entry.name);
+    });
+  } catch (const Error&) {
+    return false;  // what cannot be listed is not ours to report
   }
-  return false;
 }
 
 bool zip_has_metadata(const ByteSource& archive) {
@@ -66,14 +66,15 @@ bool zip_has_metadata(const ByteSource& archive) {
 
 bool recognises(const Location& location) {
   if (location.is_directory) {
-    return has_metadata(location.path) || (location.named && child_has_metadata(location.path));
+    const StoragePtr storage = open_storage(location.path);
+    return has_metadata(*storage, "") || (location.named && child_has_metadata(*storage));
   }
   return zip_has_metadata(*location.source);
 }
 
 StorePtr open_store(const Location& location, OpenContext& context) {
   if (location.is_directory) {
-    return open_hierarchy(open_directory_store(location.path, context.confine), context);
+    return open_hierarchy(context.storage(location.path), context);
   }
   return open_hierarchy(open_zip_store(location.source, context), context);
 }

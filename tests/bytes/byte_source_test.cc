@@ -234,6 +234,88 @@ std::string some_bytes(std::size_t nbytes) {
   return bytes;
 }
 
+// Says that reading over much is worth it, and remembers the reads.
+class DearSource : public FakeSource {
+ public:
+  using FakeSource::FakeSource;
+  ReadCost cost() const override { return {std::chrono::milliseconds(20), 10'000, 1000}; }
+};
+
+std::string read_ranges(const ByteSource& source, const std::vector<ByteRange>& wanted) {
+  std::string bytes;
+  for (const ByteRange& range : wanted) {
+    bytes.append(range.nbytes(), '?');
+  }
+  std::vector<WantedRange> ranges;
+  std::size_t at = 0;
+  for (const ByteRange& range : wanted) {
+    ranges.push_back(
+        {range.begin, std::as_writable_bytes(std::span(bytes)).subspan(at, range.nbytes())});
+    at += range.nbytes();
+  }
+  source.read_ranges(ranges);
+  return bytes;
+}
+
+std::string slices(const std::string& bytes, const std::vector<ByteRange>& wanted) {
+  std::string text;
+  for (const ByteRange& range : wanted) {
+    text += bytes.substr(range.begin, range.nbytes());
+  }
+  return text;
+}
+
+TEST(Ranges, NeighboursAreReadAsOne) {
+  const std::vector<ByteRange> kWanted = {{0, 10},      {10, 20},         {1020, 1030},
+                                          {2031, 2040}, {50'000, 89'000}, {89'100, 91'000},
+                                          {0, 100},     {100, 200}};
+  const DearSource dear("s", some_bytes(200'000));
+  EXPECT_EQ(read_ranges(dear, kWanted), slices(dear.bytes(), kWanted));
+  // The gap of 1001 bytes is one too many, and a length of 41,000 is too much.
+  EXPECT_EQ(dear.reads(), 5U);
+  const FakeSource cheap("s", some_bytes(200'000));
+  EXPECT_EQ(read_ranges(cheap, kWanted), slices(cheap.bytes(), kWanted));
+  EXPECT_EQ(cheap.reads(), 3U);
+}
+
+TEST(Ranges, AreAllWithinTheSource) {
+  const FakeSource source("s", some_bytes(1000));
+  EXPECT_EQ(refusal_of([&] {
+              read_ranges(source, {{0, 10}, {995, 1001}});
+            }).kind,
+            ErrorKind::kCorrupt);
+  EXPECT_EQ(source.reads(), 0U);
+  EXPECT_EQ(read_ranges(source, {}), "");
+}
+
+TEST_F(FileSourceTest, ReadsRangesInPlace) {
+  const std::string bytes = some_bytes(100'000);
+  const auto source = open(bytes);
+  std::vector<ByteRange> wanted;
+  for (std::uint64_t at = 0; at + 30 < bytes.size(); at += 31 + at / 7) {
+    wanted.push_back({at, at + 30});
+  }
+  EXPECT_EQ(read_ranges(*source, wanted), slices(bytes, wanted));
+}
+
+// The numbers were measured; who changes them measures again.
+TEST(ReadCosts, OfAFileAreThoseOfASystemCall) {
+  const FakeSource source("s", "");
+  EXPECT_EQ(source.cost().gap_nbytes, 4096U);
+  EXPECT_EQ(source.cost().best_nbytes, 256U << 10);
+  EXPECT_EQ(source.cost().most_nbytes(), 1U << 20);
+}
+
+TEST(WindowReader, ReadsMoreWhereReadingIsDear) {
+  const DearSource source("s", some_bytes(200'000));
+  WindowReader window(source);
+  window.at(0, 16);
+  window.at(600, 16);  // within 1/16 of what is best
+  EXPECT_EQ(source.read_nbytes(), 10'000U);
+  window.at(100'000, 16);
+  EXPECT_EQ(source.read_nbytes(), 10'125U);
+}
+
 TEST(WindowReader, ReadsNeighboursTogether) {
   const FakeSource source("s", some_bytes(200'000));
   WindowReader window(source);

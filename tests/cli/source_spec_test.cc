@@ -58,6 +58,11 @@ INSTANTIATE_TEST_SUITE_P(
                     GrammarCase{"ffrecord=x", "ffrecord", "", "", "x"},
                     // Behind SPLIT=, a folder with a ':' is no FORMAT.
                     GrammarCase{"val=/data/a:b/*.ffr", "val", "", "", "/data/a:b/*.ffr"},
+                    // URLs, which know nothing of FORMAT; but a FORMAT is one.
+                    GrammarCase{"s3://b/a=b.ffr", "", "", "", "s3://b/a=b.ffr"},
+                    GrammarCase{"val=https://h/x?y=z:1", "val", "", "", "https://h/x?y=z:1"},
+                    GrammarCase{"recordio:s3://b/x", "", "", "recordio", "s3://b/x"},
+                    GrammarCase{"recordio:///data/x", "", "", "recordio", "///data/x"},
                     GrammarCase{"a.ffr;b.ffr", "", "", "", "a.ffr;b.ffr"}));
 
 TEST(SourceSpec, RefusesWhatIsNeitherSplitNorFormat) {

@@ -167,6 +167,14 @@ TEST_F(SourcesTest, OnlyRegularFilesAreOpened) {
   EXPECT_EQ(warnings_.size(), 1u);
 }
 
+TEST_F(SourcesTest, UrlsAreRefusedByTheirScheme) {
+  for (const char* text : {"s3://b/x.rec", "val=s3://b/x.rec", "recordio:s3://b/x", "s3://b/{0..9}",
+                           "s3://b/*.rec", "s3://b/x;s3://b/y"}) {
+    expect_says(refusal(ErrorKind::kUnsupported, text),
+                {"s3://b/", "does not read s3:// yet, expected a local path; copy"});
+  }
+}
+
 TEST_F(SourcesTest, OpenedBySourceAndSplit) {
   write_all({"d/train-0.rec", "d/train-1.rec", "d/val.rec", "e.rec"});
   OpenContext context;

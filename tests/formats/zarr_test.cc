@@ -413,8 +413,7 @@ TEST_F(ZarrStore, AnArrayIsAsNewAsItsNewestChunk) {
   folder.write("s.zarr/x/1", packed(Shorts{1, 2}));
   std::filesystem::last_write_time(
       "s.zarr/x/1", std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
-  EXPECT_EQ(FileIdentity::of("s.zarr/x/1")->mtime_ns,
-            open()->root.arrays[0].sources[0]->mtime_ns());
+  EXPECT_EQ(identity_of("s.zarr/x/1")->mtime_ns, open()->root.arrays[0].sources[0]->mtime_ns());
 }
 
 TEST_F(ZarrStore, ChangedMetadataIsAChange) {

@@ -408,6 +408,13 @@ class Files(MountTest):
             self.assertIn("expected a directory", done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
+    def test_that_are_urls_are_refused_by_their_scheme(self):
+        (self.folder / "a.scp").write_text("utt-000 s3://bucket/a.ark:8\n")
+        done = npyfs("info", f"scp:{self.folder}/a.scp")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("a.scp line 1", done.stderr)
+        self.assertIn("npyfs does not read s3:// yet, expected a local path; copy", done.stderr)
+
     def test_with_a_key_twice_join_nothing(self):
         write_kaldi(self.folder / "a", matrices(1))
         line = (self.folder / "a.scp").read_text()

@@ -126,6 +126,17 @@ class Changes(ZarrTest):
             os.rename(new, folder / "1")
         self.check(change)
 
+    def test_of_a_chunk_that_is_held_stays_as_it_was_read(self):
+        mnt = self.mount_store()
+        array = self.arrays["packed"]
+        self.assertEqual(self.page(mnt, "packed", 0), array[:PAGE].tobytes())
+        (self.store / "packed" / "0").write_bytes(zlib.compress(bytes(ROWS)))
+        # All of one block, whenever it is asked for; what has to be read anew is the next test's.
+        for page in (1, 2, 3, 0):
+            self.assertEqual(self.page(mnt, "packed", page),
+                             array[page * PAGE:(page + 1) * PAGE].tobytes())
+        self.assertEqual(self.page(mnt, "packed", 4), array[4 * PAGE:5 * PAGE].tobytes())
+
     def test_of_another_size(self):
         self.check(lambda folder: os.truncate(folder / "1", 1000))
 

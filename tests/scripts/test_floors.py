@@ -85,6 +85,24 @@ class Floors(unittest.TestCase):
         self.assertEqual(check({"formats/bytes/byte_source.h": "#include <atomic>\n"})[0], 0)
         self.assertEqual(check({"formats/bytes/byte_source.h": "#include <mutex>\n"})[0], 1)
 
+    def test_files_are_known_to_storages_only(self):
+        for text in ("#include <filesystem>\n", "#include <sys/stat.h>\n", "#include <dirent.h>\n",
+                     "int f() { return ::stat(path, &about); }\n", "const int fd = ::open(path);\n",
+                     "auto s = FileSource::open(path, path);\n", "char* r = ::realpath(path, 0);\n"):
+            with self.subTest(text=text):
+                for path in ("formats/tar/tar.cc", "formats/bytes/plan.cc", "cli/load.cc"):
+                    code, said = check({path: text})
+                    self.assertEqual(code, 1)
+                    self.assertIn(f"{path}: has ", said)
+                self.assertEqual(check({"formats/bytes/local_storage.cc": text})[0], 0)
+                self.assertEqual(check({"fs/session.cc": text})[0], 0)
+        for text in ("// as std::filesystem has it\n", "Array ArrayOpener::open(int);\n",
+                     "storage->open(key);\n"):
+            with self.subTest(text=text):
+                self.assertEqual(check({"formats/tar/tar.cc": text}), (0, ""))
+        # Exceptions do not outlive their reason.
+        self.assertEqual(check({"cli/expand.cc": "int f();\n"})[0], 1)
+
     def test_an_empty_tree_is_not_a_pass(self):
         self.assertEqual(check({"README.md": ""})[0], 1)
 

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file of which nothing was noted, since a store may have more of them than there is memory to
+// remember, counts as changed where it was written, replaced or moved here after the moment that
+// the reader names: the kernel notes that (ctime), and nobody else can set it.
+
+#include "formats/bytes/local_storage.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "formats/bytes/error.h"
+#include "formats/bytes/paths.h"
+#include "formats/bytes/regular_file.h"
+
+namespace npyfs {
+
+namespace {
+
+std::int64_t now_ns(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return to_ns(now);
+}
+
+std::size_t descriptor_budget() {
+  rlimit limit{};
+  constexpr std::size_t kMost = 100'000;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return 100;
+  }
+  return std::min<std::size_t>(limit.rlim_cur / 2, kMost);
+}
+
+Error changed_error(const std::string& name) {
+  return file_error(ErrorKind::kChanged, name,
+                    "it has changed since it was mounted; unmount and mount again");
+}
+
+using FilePtr = std::shared_ptr<const RegularFile>;
+
+// Files that were read from last, open: values are read in parts, one after the other. Any thread.
+class OpenFiles {
+ public:
+  // Null: it is not among them.
+  FilePtr find(const std::string& path) const {
+    const Entry& entry = place_of(path);
+    const std::lock_guard lock(mutex_);
+    return entry.path == path ? entry.file : nullptr;
+  }
+
+  void add(const std::string& path, FilePtr file) const {
+    Entry other{path, std::move(file)};  // then what was there, closed without the lock
+    Entry& entry = place_of(path);
+    const std::lock_guard lock(mutex_);
+    std::swap(entry, other);
+  }
+
+ private:
+  struct Entry {
+    std::string path;
+    FilePtr file;
+  };
+
+  // Each path has one place, which is the last one's that was put there.
+  Entry& place_of(const std::string& path) const {
+    return places_[std::hash<std::string>()(path) % places_.size()];
+  }
+
+  // Of places. (std::atomic of a shared_ptr is a race in libstdc++ 12.)
+  mutable std::mutex mutex_;
+  // A reader or two for each of a machine's cores; few descriptors.
+  mutable std::array<Entry, 32> places_;
+};
+
+class FileValue : public StoredValue {
+ public:
+  // `path` led to `file`, which is as expected.
+  FileValue(FilePtr file, std::string path, std::string name, const Expected& expected)
+      : file_(std::move(file)),
+        path_(std::move(path)),
+        name_(std::move(name)),
+        expected_(expected) {}
+
+  std::uint64_t nbytes() const override { return file_->nbytes(); }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    const std::size_t n = file_->read(offset, out);
+    require_unchanged();
+    if (n < out.size()) {
+      throw corrupt_at(
+          name_, offset,
+          fmt::format("{} bytes are needed, {} are there; the file is cut short", out.size(), n));
+    }
+  }
+
+ private:
+  // The file may have been opened long ago: its path says what is there now.
+  void require_unchanged() const {
+    if (expected_.identity == nullptr) {
+      if (file_->changed_at_ns() > expected_.since_ns) {
+        throw changed_error(name_);
+      }
+      return;
+    }
+    const auto now = identity_of(path_);
+    if (!now) {
+      throw system_error(name_, "look at", errno);
+    }
+    if (*now != *expected_.identity) {
+      throw changed_error(name_);
+    }
+  }
+
+  FilePtr file_;
+  std::string path_;
+  std::string name_;
+  Expected expected_;
+};
+
+class LocalStorage : public Storage {
+ public:
+  LocalStorage(std::string folder, std::string absolute, Confinement confinement,
+               std::shared_ptr<std::size_t> kept)
+      : folder_(std::move(folder)),
+        absolute_(std::move(absolute)),
+        confinement_(std::move(confinement)),
+        kept_(std::move(kept)) {}
+
+  std::string name_of(const std::string& key) const override { return join_keys(folder_, key); }
+
+  Kind kind_of(const std::string& key) const override {
+    const std::string path = path_of(key);
+    struct stat about;
+    if (::stat(path.c_str(), &about) == 0) {
+      return kind_of(about);
+    }
+    if (errno == EACCES && key.find('/', 1) != std::string::npos) {
+      throw system_error(name_of(folder_of_path(key)), "look into the folder", EACCES);
+    }
+    if (errno != ENOENT && errno != ENOTDIR) {
+      throw system_error(name_of(key), "open", errno);
+    }
+    return ::lstat(path.c_str(), &about) == 0 ? Kind::kDeadLink : Kind::kNone;
+  }
+
+  std::vector<Entry> list(const std::string& prefix) const override {
+    const std::string name = name_of(prefix);
+    const std::string path = path_of(prefix);
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
+    if (!directory) {
+      throw system_error(name, "list", errno);
+    }
+    confinement_.require_within(::dirfd(directory.get()), name);
+    std::vector<Entry> entries;
+    errno = 0;
+    while (const dirent* entry = ::readdir(directory.get())) {
+      if (entry->d_name[0] != '.') {
+        entries.push_back({entry->d_name, Kind::kOther});
+      }
+      errno = 0;
+    }
+    if (errno != 0) {
+      throw system_error(name, "list", errno);
+    }
+    for (Entry& entry : entries) {
+      struct stat about;
+      entry.kind = ::fstatat(::dirfd(directory.get()), entry.name.c_str(), &about, 0) == 0
+                       ? kind_of(about)
+                       : Kind::kDeadLink;
+    }
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry& a, const Entry& b) { return a.name < b.name; });
+    return entries;
+  }
+
+  StoragePtr below(const std::string& prefix) const override {
+    confinement_.require_path_within(path_of(prefix), name_of(prefix));
+    return std::make_shared<LocalStorage>(name_of(prefix), path_of(prefix), confinement_, kept_);
+  }
+
+  std::optional<Identity> identify(const std::string& key) const override {
+    return identity_of(path_of(key));
+  }
+
+  // The kernel stamps files by a clock that moves in steps of some milliseconds: one step is
+  // waited for.
+  std::int64_t take_time() const override {
+    const std::int64_t moment = now_ns(CLOCK_REALTIME);
+    for (int i = 0; i < 200 && now_ns(CLOCK_REALTIME_COARSE) <= moment; ++i) {
+      const timespec pause{0, 200'000};
+      ::nanosleep(&pause, nullptr);
+    }
+    return moment;
+  }
+
+  SourcePtr open(const std::string& key, Keep keep, const std::string& name) const override {
+    const bool within_reason = keep == Keep::kWithinReason && *kept_ < descriptor_budget();
+    SourcePtr source =
+        FileSource::open(path_of(key), name.empty() ? name_of(key) : name,
+                         keep == Keep::kAlways || within_reason ? FileSource::Descriptor::kKept
+                                                                : FileSource::Descriptor::kOnDemand,
+                         confinement_);
+    *kept_ += within_reason ? 1 : 0;
+    return source;
+  }
+
+  std::unique_ptr<StoredValue> open_value(const std::string& key,
+                                          const Expected& expected) const override {
+    std::string path = path_of(key);
+    FilePtr file = expected.identity != nullptr ? open_files_.find(path) : nullptr;
+    if (file == nullptr) {
+      file = open_expected(key, path, expected);
+    }
+    if (file == nullptr) {
+      return nullptr;
+    }
+    return std::make_unique<FileValue>(std::move(file), std::move(path), name_of(key), expected);
+  }
+
+ private:
+  static Kind kind_of(const struct stat& about) {
+    return S_ISDIR(about.st_mode)   ? Kind::kFolder
+           : S_ISREG(about.st_mode) ? Kind::kFile
+                                    : Kind::kOther;
+  }
+
+  std::string path_of(const std::string& key) const {
+    return folder_.empty() && key.starts_with('/') ? key : join_keys(absolute_, key);
+  }
+
+  // Null where there is none, nor was any. Throws kChanged.
+  FilePtr open_expected(const std::string& key, const std::string& path,
+                        const Expected& expected) const {
+    auto opened = RegularFile::open(path, name_of(key), confinement_);
+    const Identity* identity = expected.identity;
+    if (!opened) {
+      if (identity != nullptr ? identity->exists() : may_have_gone(key, expected.since_ns)) {
+        throw changed_error(name_of(key));
+      }
+      return nullptr;
+    }
+    const auto file = std::make_shared<const RegularFile>(*std::move(opened));
+    if (identity == nullptr) {
+      if (file->changed_at_ns() > expected.since_ns) {
+        throw changed_error(name_of(key));
+      }
+      return file;
+    }
+    if (file->identity() != *identity) {
+      throw changed_error(name_of(key));
+    }
+    open_files_.add(path, file);
+    return file;
+  }
+
+  // Whether a key that is not there may have been at `since_ns`: the nearest folder that is there
+  // notes when something in it last came or went.
+  bool may_have_gone(std::string key, std::int64_t since_ns) const {
+    while (!key.empty() && key != "/") {
+      key = folder_of_path(key);
+      struct stat status;
+      if (::stat(path_of(key).c_str(), &status) == 0) {
+        return to_ns(status.st_mtim) > since_ns;
+      }
+      if (errno != ENOENT && errno != ENOTDIR) {
+        return true;
+      }
+    }
+    return true;
+  }
+
+  std::string folder_;    // as the user wrote it
+  std::string absolute_;  // the daemon changes its working directory
+  Confinement confinement_;
+  std::shared_ptr<std::size_t> kept_;
+  OpenFiles open_files_;
+};
+
+}  // namespace
+
+StoragePtr open_local_storage(std::string folder, Confinement confinement,
+                              std::shared_ptr<std::size_t> kept) {
+  while (folder.size() > 1 && folder.ends_with('/')) {
+    folder.pop_back();
+  }
+  std::string absolute = absolute_path_of(folder);
+  return std::make_shared<LocalStorage>(std::move(folder), std::move(absolute),
+                                        std::move(confinement), std::move(kept));
+}
+
+std::string absolute_path_of(const std::string& path) {
+  return path.empty() ? std::filesystem::current_path().string()
+                      : std::filesystem::absolute(path).string();
+}
+
+}  // namespace npyfs
