@@ -15,8 +15,9 @@ if [ ! -f "$here/build/build.ninja" ]; then
   meson setup "$here/build" "$here" -Dtests=false >/dev/null
 fi
 if [ ! -e "$here/build/npyfs" ]; then
-  # Seven and a half minutes of one core of an AMD EPYC, 2026.
-  echo "building: about $(((15 + $(nproc)) / (2 * $(nproc)))) minutes on $(nproc) cores"
+  # 7.5 minutes of one core of an AMD EPYC, 2026, rounded up.
+  cores=$(nproc)
+  echo "building: about $(((14 + 2 * cores) / (2 * cores))) min of all cores ($cores)"
 fi
 meson compile -C "$here/build" npyfs
 

@@ -97,12 +97,12 @@ def main():
         runs = [pool.submit(findings, root, work / f"{folder.replace('/', '_')}.cc", files,
                             flags_of(root, commands, files))
                 for folder, files in sorted(folders.items(), key=lambda each: -len(each[1]))]
-        said = {}
+        said = set()
         for run in runs:
             for finding, lines in run.result():
-                said.setdefault(finding, lines)
-    for lines in said.values():
-        print("\n".join(lines))
+                if finding not in said:
+                    print("\n".join(lines), flush=True)
+                    said.add(finding)
     return 1 if said else 0
 
 
