@@ -299,8 +299,10 @@ void decode_sound(const SoundInfo& info, PayloadBytes& payload, std::uint64_t fi
   }
   std::byte* to = out.data();
   const auto copy = [&](auto part) {
-    std::memcpy(to, part.data(), part.size_bytes());
-    to += part.size_bytes();
+    if (!part.empty()) {  // a piece may have no samples, and nowhere to put them
+      std::memcpy(to, part.data(), part.size_bytes());
+      to += part.size_bytes();
+    }
   };
   if (info.wide) {
     frames.run<int>(sf_readf_int, copy);
