@@ -91,7 +91,7 @@ void expand_item(const std::string& item, Expansion& expansion) {
 
 }  // namespace
 
-bool path_exists(const std::string& path) { return open_storage("")->has(path); }
+bool path_exists(const std::string& path) { return !path.empty() && open_storage("")->has(path); }
 
 Expansion expand_location(const std::string& location) {
   Expansion expansion;

@@ -141,7 +141,7 @@ void Tree::add_records(const std::shared_ptr<const RecordTable>& table, const Pa
   auto files = std::make_shared<const RecordFiles>(table);
   const Ino first = records_.empty() ? root_ + kFirstRecord
                                      : records_.back().first + records_.back().files->count();
-  if (files->count() > root_ + kNumbers - first) {
+  if (files->count() > root_ - kRoot + kNumbers - first) {
     throw Error(ErrorKind::kTooLarge,
                 fmt::format("{}/records: {} files, expected at most {} in all splits",
                             node(parent.ino).name, files->count(), kNumbers - kFirstRecord));

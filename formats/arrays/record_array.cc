@@ -329,8 +329,12 @@ std::uint64_t most_rows(const Items& items, const RecordMap& map) {
     return map.size() > 0 ? items.rows(0) : 0;
   }
   std::uint64_t most = 0;
-  for (std::uint64_t row = 0; row < map.size(); ++row) {
-    most = std::max(most, items.rows(map[row].record));
+  for (std::uint64_t row = 0; row < map.size();) {
+    const auto [place, count] = map.stretch(row);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      most = std::max(most, items.rows(place.record + i));
+    }
+    row += count;
   }
   return most;
 }

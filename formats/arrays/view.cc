@@ -93,16 +93,16 @@ class DirectoryViewer {
       return records_->size();
     }
     std::optional<std::uint64_t> common;
+    bool agree = true;
     for (const Given& one : given_) {
-      if (one.recipe && one.array.name == kMainName) {
-        return one.recipe->map.size();
+      const auto count = count_of(one);
+      if (count && one.array.name == kMainName) {
+        return count;
       }
-      if (one.recipe && common && *common != one.recipe->map.size()) {
-        return std::nullopt;
-      }
-      common = one.recipe ? one.recipe->map.size() : common;
+      agree = agree && (!count || !common || *common == *count);
+      common = count ? count : common;
     }
-    return common;
+    return agree ? common : std::nullopt;
   }
 
   // Which of `count` records are shown.
@@ -116,6 +116,15 @@ class DirectoryViewer {
   }
 
  private:
+  // Nothing for an array without axes.
+  static std::optional<std::uint64_t> count_of(const Given& one) {
+    if (one.recipe) {
+      return one.recipe->map.size();
+    }
+    const Shape& shape = one.array.array->shape();
+    return shape.empty() ? std::nullopt : std::optional(shape[0]);
+  }
+
   void find_recipe(const NamedArray& array) {
     if (array.recipe) {
       given_.push_back({array, array.recipe});
@@ -165,7 +174,8 @@ class DirectoryViewer {
     const bool shows_all = map.size() == recipe.map.size();
     recipe.map = recipe.map.select(map);
     if (view_.pad && (recipe.form == Form::kConcat || recipe.form == Form::kOffsets)) {
-      pad(array, recipe);
+      // The longest of all is the same in every order.
+      pad(array, recipe, shows_all ? one.recipe->map : recipe.map);
     }
     if (recipe.form == Form::kConcat || recipe.form == Form::kOffsets) {
       recipe.starts = starts_of(recipe);
@@ -181,7 +191,7 @@ class DirectoryViewer {
     return array;
   }
 
-  void pad(NamedArray& array, ArrayRecipe& recipe) const {
+  void pad(NamedArray& array, ArrayRecipe& recipe, const RecordMap& shown) const {
     if (recipe.form == Form::kOffsets) {
       recipe.form = Form::kLengths;
       array.name.resize(array.name.size() - kOffsetsEnd.size());
@@ -189,7 +199,7 @@ class DirectoryViewer {
       return;
     }
     recipe.form = Form::kPad;
-    recipe.most_rows = most_rows(*recipe.items, recipe.map);
+    recipe.most_rows = most_rows(*recipe.items, shown);
     recipe.pad_value = pad_element(pad_value_, recipe.items->dtype(), array.name);
   }
 

@@ -301,8 +301,12 @@ StoragePtr open_local_storage(std::string folder, Confinement confinement,
 }
 
 std::string absolute_path_of(const std::string& path) {
-  return path.empty() ? std::filesystem::current_path().string()
-                      : std::filesystem::absolute(path).string();
+  std::error_code gone;
+  const std::filesystem::path working_directory = std::filesystem::current_path(gone);
+  if (gone && !path.starts_with('/')) {
+    return "/dev/null/" + path;  // no such place: nothing is below a folder that was removed
+  }
+  return path.empty() ? working_directory.string() : (working_directory / path).string();
 }
 
 }  // namespace npyfs

@@ -146,6 +146,23 @@ class Views(MountTest):
                 self.assertEqual(shown.dtype, fixed.dtype)
                 np.testing.assert_array_equal(shown, fixed[permutation])
 
+    def test_x_says_how_many_records_there_are(self):
+        """Where arrays disagree, also in Fortran order; a group without x and agreement has none."""
+        for group, arrays in (("train", {"a": 10, "b": 20, "x": 30}), ("val", {"a": 10, "b": 20})):
+            (self.folder / "set" / group).mkdir(parents=True)
+            for name, rows in arrays.items():
+                np.save(self.folder / "set" / group / name,
+                        np.asfortranarray(np.arange(3 * rows).reshape(rows, 3)))
+        mnt = self.mount(f"npy:{self.folder}/set", name="of-set")
+        train = mnt / "@shuffle=3,part=0of4,equal=drop/train"
+        permutation = np.load(train / "perm.npy")
+        self.assertEqual(len(permutation), 7)
+        np.testing.assert_array_equal(np.load(train / "x.npy"),
+                                      np.load(mnt / "train/x.npy")[permutation])
+        self.assertFalse((mnt / "@shuffle=3/val/perm.npy").exists())
+        told = json.loads((mnt / "@shuffle=3,part=0of4,equal=drop/attrs.json").read_text())
+        self.assertEqual(told["npyfs_part"]["left_out"], {"train": 2})
+
     def test_words_are_options_too(self):
         for number, (view, options) in enumerate((
                 ("@shuffle=4,block=7", ["--shuffle", "4", "--block", "7"]),
