@@ -299,29 +299,34 @@ void ByteSource::do_read_parts(std::uint64_t offset, std::span<const iovec> part
 
 void ByteSource::do_read_ranges(std::span<const WantedRange> ranges) const {
   const ReadCost price = cost();
-  std::vector<iovec> parts;
-  std::unique_ptr<std::byte[]> unwanted;
+  // On the stack: every read of gathered records comes here, also from within another one.
+  iovec parts[IOV_MAX];
+  constexpr std::size_t kUsualGapNbytes = 4096;
+  std::byte small[kUsualGapNbytes];
+  std::unique_ptr<std::byte[]> large;
+  if (price.gap_nbytes > kUsualGapNbytes) {
+    large = std::make_unique_for_overwrite<std::byte[]>(price.gap_nbytes);
+  }
+  std::byte* const unwanted = large != nullptr ? large.get() : small;
   for (std::size_t i = 0; i < ranges.size();) {
-    parts.assign(1, {ranges[i].out.data(), ranges[i].out.size()});
+    std::size_t count = 0;
+    parts[count++] = {ranges[i].out.data(), ranges[i].out.size()};
     const std::uint64_t begin = ranges[i].offset;
     std::uint64_t end = begin + ranges[i].out.size();
     // Each range may take two parts, and preadv takes IOV_MAX.
-    for (++i; i < ranges.size() && parts.size() + 2 <= IOV_MAX; ++i) {
+    for (++i; i < ranges.size() && count + 2 <= IOV_MAX; ++i) {
       const WantedRange& range = ranges[i];
       const std::uint64_t gap = range.offset - end;  // too much, too, for one that lies before
       if (gap > price.gap_nbytes || range.offset + range.out.size() - begin > price.most_nbytes()) {
         break;
       }
       if (gap > 0) {
-        if (unwanted == nullptr) {
-          unwanted = std::make_unique_for_overwrite<std::byte[]>(price.gap_nbytes);
-        }
-        parts.push_back({unwanted.get(), gap});
+        parts[count++] = {unwanted, gap};
       }
-      parts.push_back({range.out.data(), range.out.size()});
+      parts[count++] = {range.out.data(), range.out.size()};
       end = range.offset + range.out.size();
     }
-    do_read_parts(begin, parts);
+    do_read_parts(begin, {parts, count});
   }
 }
 
