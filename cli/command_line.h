@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/arrays/dataset.h"
+#include "formats/opening.h"
 
 namespace npyfs {
 

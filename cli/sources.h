@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "formats/arrays/dataset.h"
-#include "formats/format.h"
+#include "formats/opening.h"
 
 namespace npyfs {
 

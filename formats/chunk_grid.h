@@ -14,7 +14,7 @@
 #include "formats/bytes/chunk_source.h"
 #include "formats/bytes/dtype.h"
 #include "formats/bytes/plan.h"
-#include "formats/format.h"
+#include "formats/column.h"
 
 namespace npyfs {
 

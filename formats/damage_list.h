@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "formats/bytes/record_set.h"
-#include "formats/format.h"
+#include "formats/column.h"
 
 namespace npyfs {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "formats/bytes/strict_reader.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "formats/bytes/storage.h"
-#include "formats/format.h"
+#include "formats/opening.h"
 
 namespace npyfs {
 

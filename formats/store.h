@@ -15,7 +15,6 @@
 #include "formats/bytes/npy_header.h"
 #include "formats/bytes/value.h"
 #include "formats/chunk_grid.h"
-#include "formats/format.h"
 
 namespace npyfs {
 

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <new>
 
-#include "formats/format.h"
-
 namespace npyfs {
 
 namespace {

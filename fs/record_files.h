@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "formats/bytes/plan.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 #include "fs/file.h"
 
 namespace npyfs {

@@ -16,7 +16,7 @@
 #include "formats/archives/tar_walk.h"
 #include "formats/bytes/extent_column.h"
 #include "formats/bytes/string_list.h"
-#include "formats/format.h"
+#include "formats/opening.h"
 
 namespace npyfs {
 

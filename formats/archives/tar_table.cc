@@ -11,6 +11,8 @@
 
 #include "formats/bytes/unpack.h"
 #include "formats/bytes/zero_source.h"
+#include "formats/column.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

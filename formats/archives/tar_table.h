@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "formats/archives/tar_index.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "formats/arrays/record_map.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

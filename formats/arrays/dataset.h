@@ -20,8 +20,8 @@
 #include "formats/arrays/record_array.h"
 #include "formats/arrays/view_words.h"
 #include "formats/bytes/value.h"
-#include "formats/format.h"
 #include "formats/payloads/image.h"
+#include "formats/record_table.h"
 #include "formats/store.h"
 
 namespace npyfs {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "formats/bytes/verifier.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 #include "formats/store.h"
 
 namespace npyfs {

@@ -13,7 +13,7 @@
 
 #include "formats/bytes/chunk_source.h"
 #include "formats/damage_list.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "formats/arrays/items.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

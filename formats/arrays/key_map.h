@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

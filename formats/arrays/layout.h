@@ -15,7 +15,7 @@
 #include "formats/arrays/array.h"
 #include "formats/arrays/dataset.h"
 #include "formats/arrays/record_array.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "formats/arrays/dataset.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

@@ -14,7 +14,7 @@
 
 #include "formats/arrays/array.h"
 #include "formats/arrays/items.h"
-#include "formats/format.h"
+#include "formats/column.h"
 #include "formats/store.h"
 
 namespace npyfs {

@@ -11,7 +11,7 @@
 
 #include "formats/arrays/array.h"
 #include "formats/arrays/items.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 #include "formats/store.h"
 
 namespace npyfs {

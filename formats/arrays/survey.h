@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "formats/damage_list.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

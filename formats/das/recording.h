@@ -9,7 +9,7 @@
 #include <string>
 
 #include "formats/chunk_grid.h"
-#include "formats/format.h"
+#include "formats/opening.h"
 
 namespace npyfs {
 

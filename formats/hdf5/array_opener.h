@@ -16,6 +16,7 @@
 #include "formats/hdf5/file_set.h"
 #include "formats/hdf5/link_follower.h"
 #include "formats/hdf5/patience.h"
+#include "formats/opening.h"
 #include "formats/store.h"
 
 namespace npyfs {

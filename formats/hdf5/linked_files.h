@@ -8,6 +8,7 @@
 
 #include "formats/hdf5/description.h"
 #include "formats/hdf5/patience.h"
+#include "formats/opening.h"
 #include "formats/store.h"
 
 namespace npyfs {

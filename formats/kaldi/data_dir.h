@@ -4,7 +4,8 @@
 
 #pragma once
 
-#include "formats/format.h"
+#include "formats/opening.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

@@ -13,12 +13,13 @@
 
 #include "formats/bytes/string_list.h"
 #include "formats/damage_list.h"
-#include "formats/format.h"
 #include "formats/kaldi/cursor.h"
 #include "formats/kaldi/fault.h"
 #include "formats/kaldi/object.h"
 #include "formats/kaldi/text.h"
+#include "formats/opening.h"
 #include "formats/payloads/wav.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

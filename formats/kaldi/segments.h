@@ -4,8 +4,8 @@
 
 #pragma once
 
-#include "formats/format.h"
 #include "formats/kaldi/index.h"
+#include "formats/opening.h"
 
 namespace npyfs {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "formats/format.h"
+#include "formats/opening.h"
 #include "formats/store.h"
 
 namespace npyfs {

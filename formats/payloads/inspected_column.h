@@ -12,9 +12,9 @@
 
 #include "formats/bytes/record_set.h"
 #include "formats/damage_list.h"
-#include "formats/format.h"
 #include "formats/payloads/payload.h"
 #include "formats/payloads/payload_bytes.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

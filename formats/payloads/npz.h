@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "formats/format.h"
+#include "formats/opening.h"
 #include "formats/store.h"
 
 namespace npyfs {

@@ -10,8 +10,8 @@
 #include <memory>
 #include <optional>
 
-#include "formats/format.h"
 #include "formats/payloads/image.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

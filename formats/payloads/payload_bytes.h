@@ -13,7 +13,7 @@
 
 #include "formats/bytes/endian.h"
 #include "formats/bytes/error.h"
-#include "formats/format.h"
+#include "formats/column.h"
 
 namespace npyfs {
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/format.h"
 #include "formats/payloads/payload.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

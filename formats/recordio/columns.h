@@ -15,8 +15,8 @@
 
 #include "formats/bytes/extent_column.h"
 #include "formats/bytes/string_list.h"
+#include "formats/column.h"
 #include "formats/damage_list.h"
-#include "formats/format.h"
 
 namespace npyfs {
 

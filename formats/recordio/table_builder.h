@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/format.h"
+#include "formats/opening.h"
+#include "formats/record_table.h"
 #include "formats/recordio/columns.h"
 #include "formats/recordio/framing.h"
 #include "formats/recordio/idx_file.h"

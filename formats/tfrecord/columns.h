@@ -14,7 +14,7 @@
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/extent_column.h"
 #include "formats/damage_list.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 #include "formats/tfrecord/feature_rows.h"
 
 namespace npyfs {

@@ -7,7 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "formats/format.h"
+#include "formats/opening.h"
+#include "formats/record_table.h"
 
 namespace npyfs {
 

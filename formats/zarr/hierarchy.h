@@ -5,6 +5,7 @@
 #pragma once
 
 #include "formats/bytes/storage.h"
+#include "formats/opening.h"
 #include "formats/store.h"
 
 namespace npyfs {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/format.h"
+#include "formats/opening.h"
 #include "formats/store.h"
 #include "formats/zarr/array_grid.h"
 #include "formats/zarr/metadata.h"

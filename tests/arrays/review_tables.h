@@ -20,7 +20,7 @@
 #include "formats/arrays/array.h"
 #include "formats/bytes/endian.h"
 #include "formats/extents.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs::testing {
 

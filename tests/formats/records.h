@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "formats/format.h"
+#include "formats/record_table.h"
 
 namespace npyfs::testing {
 

@@ -15,7 +15,7 @@
 #include "formats/bytes/crc.h"
 #include "formats/bytes/endian.h"
 #include "formats/extents.h"
-#include "formats/format.h"
+#include "formats/record_table.h"
 #include "tests/support/fake_source.h"
 
 namespace npyfs::testing {

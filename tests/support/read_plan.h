@@ -17,7 +17,6 @@
 #include "formats/bytes/endian.h"
 #include "formats/bytes/verifier.h"
 #include "formats/extents.h"
-#include "formats/format.h"
 
 namespace npyfs::testing {
 
