@@ -6,9 +6,13 @@
 
 #include <algorithm>
 
+#include "formats/bytes/zero_source.h"
+
 namespace npyfs {
 
 namespace {
+
+constexpr std::byte kHole{0};
 
 // Reused, so that planning a read allocates nothing.
 std::vector<Extent>& scratch_extents() {
@@ -30,6 +34,24 @@ std::uint64_t stored_nbytes(const ByteColumn& column, std::uint64_t record) {
   return sum;
 }
 
+bool is_mostly_holes(std::uint64_t nbytes, std::uint64_t hole_nbytes) {
+  constexpr std::uint64_t kAmpleNbytes = std::uint64_t{64} << 20;
+  constexpr std::uint64_t kMostTimes = 1024;
+  return nbytes > kAmpleNbytes && nbytes / kMostTimes > nbytes - hole_nbytes;
+}
+
+bool is_mostly_holes(const ByteColumn& column, std::uint64_t record) {
+  std::vector<Extent>& extents = scratch_extents();
+  column.locate(record, extents);
+  std::uint64_t nbytes = 0;
+  std::uint64_t hole_nbytes = 0;
+  for (const Extent& extent : extents) {
+    nbytes += extent.nbytes;
+    hole_nbytes += extent.source == &zero_source() ? extent.nbytes : 0;
+  }
+  return is_mostly_holes(nbytes, hole_nbytes);
+}
+
 void plan_stored(const ByteColumn& column, std::uint64_t record, ByteRange range, Plan& plan) {
   std::vector<Extent>& extents = scratch_extents();
   column.locate(record, extents);
@@ -46,7 +68,9 @@ void plan_stored(const ByteColumn& column, std::uint64_t record, ByteRange range
   for (const Extent& extent : extents) {
     const std::uint64_t from = std::max(begin, range.begin);
     const std::uint64_t to = std::min(begin + extent.nbytes, range.end);
-    if (from < to) {
+    if (from < to && extent.source == &zero_source()) {
+      plan.add_fill({&kHole, 1}, 0, to - from);
+    } else if (from < to) {
       plan.add_extent(*extent.source, extent.offset + (from - begin), to - from, guard);
     }
     begin += extent.nbytes;

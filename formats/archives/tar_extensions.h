@@ -57,9 +57,11 @@ constexpr std::size_t kMostClaimedPieces = 16 * kMostSparsePieces;
 // kMostClaimedPieces already.
 void add_piece(std::vector<SparsePiece>& pieces, const SparsePiece& piece, const TarFault& fault);
 
+// An array has a header, too, and is a file of less than 2^63 bytes.
+constexpr std::uint64_t kMostSparseNbytes = std::uint64_t{1} << 62;
+
 // Throws fault(...) unless the pieces rise, lie within `real_size`, add up to at most `stored`
-// bytes, are few and the member is not absurdly larger than what is stored of it. Pieces that touch
-// become one, empty ones none.
+// bytes and are few. Pieces that touch become one, empty ones none.
 void check_sparse(std::vector<SparsePiece>& pieces, std::uint64_t real_size, std::uint64_t stored,
                   const TarFault& fault);
 

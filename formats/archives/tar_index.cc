@@ -180,7 +180,8 @@ void TarIndexer::add_shard(SourcePtr source) {
   // The shard before may have thrown half way.
   link_targets_.clear();
   link_targets_read_ = false;
-  left_out_ = twice_ = 0;
+  left_out_ = FaultTally("members", "left out");
+  twice_ = FaultTally("samples", "left out");
   open_ = bad_ = false;
   pending_count_ = next_part_ = 0;
   const std::uint64_t before = index_.size();
@@ -208,6 +209,16 @@ void TarIndexer::add_shard(SourcePtr source) {
       warn(file_error(ErrorKind::kCorrupt, source_->name(),
                       "the archive has no end, expected two blocks of zeroes; its writer has died "
                       "or is still at work, members may be missing")
+               .what());
+    }
+    if (const auto& garbage = walk.garbage()) {
+      // A single block of zeroes may be a header that was wiped out.
+      warn(corrupt_at(source_->name(), garbage->offset,
+                      garbage->zeroes_before > kTarBlock
+                          ? "what follows the end of the archive is no header, expected zeroes or "
+                            "another archive; it is passed over, as tar does"
+                          : "what follows a single block of zeroes is no header, expected a second "
+                            "such block; it is passed over, as tar does, members may be missing")
                .what());
     }
     if (walk.search_given_up()) {
@@ -321,8 +332,8 @@ bool TarIndexer::take_twice(std::size_t part, std::string_view extension, const 
     throw Error(ErrorKind::kUnsupported,
                 std::string(error.what()) + "; --permissive leaves such samples out");
   }
-  if (!bad_ && ++twice_ == 1) {
-    first_twice_ = error.what();
+  if (!bad_) {
+    twice_.add(error);
   }
   bad_ = true;
   return true;
@@ -471,22 +482,14 @@ void TarIndexer::read_link_targets() {
 }
 
 void TarIndexer::leave_out(const TarMember& member, const std::string& why) {
-  if (++left_out_ == 1) {
-    first_left_out_ = corrupt_at(source_->name(), member.header_offset,
-                                 fmt::format("member '{}' {}", printable(member.name), why))
-                          .what();
-  }
+  left_out_.add(corrupt_at(source_->name(), member.header_offset,
+                           fmt::format("member '{}' {}", printable(member.name), why)));
 }
 
 void TarIndexer::say_left_out() {
-  if (left_out_ > 0) {
-    warn(fmt::format("{}; left out{}", first_left_out_,
-                     left_out_ > 1 ? fmt::format(" (and {} more members)", left_out_ - 1) : ""));
-  }
-  if (twice_ > 0) {
-    warn(fmt::format("{}; left out{}", first_twice_,
-                     twice_ > 1 ? fmt::format(" (and {} more samples)", twice_ - 1) : ""));
-  }
+  const auto tell = [&](const std::string& text) { warn(text); };
+  left_out_.tell(tell);
+  twice_.tell(tell);
 }
 
 TarIndex TarIndexer::finish() {

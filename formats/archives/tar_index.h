@@ -15,6 +15,7 @@
 
 #include "formats/archives/tar_walk.h"
 #include "formats/bytes/extent_column.h"
+#include "formats/bytes/fault_tally.h"
 #include "formats/bytes/string_list.h"
 #include "formats/opening.h"
 
@@ -121,10 +122,8 @@ class TarIndexer {
   const ByteSource* source_ = nullptr;
   std::unordered_map<std::string, LinkTarget> link_targets_;
   bool link_targets_read_ = false;
-  std::uint64_t left_out_ = 0;
-  std::string first_left_out_;
-  std::uint64_t twice_ = 0;
-  std::string first_twice_;
+  FaultTally left_out_{"members", "left out"};
+  FaultTally twice_{"samples", "left out"};
 
   // Of the sample being read.
   bool open_ = false;

@@ -91,10 +91,7 @@ bool TarWalk::next(TarMember& member) {
       continue;
     }
     if (!header.checksum_holds()) {
-      throw fault(at_, ended_ ? "what follows the end of the archive is no header, expected zeroes "
-                                "or another archive"
-                              : "the checksum of a header does not match, expected the sum of its "
-                                "bytes");
+      throw fault(at_, "the checksum of a header does not match, expected the sum of its bytes");
     }
     if (!is_extension(header.type())) {
       describe(header, member);
@@ -112,6 +109,7 @@ bool TarWalk::next(TarMember& member) {
 
 // Moves to the archive behind; false where there is none.
 bool TarWalk::skip_end_blocks() {
+  const std::uint64_t begin = at_;
   ended_ = true;
   begins_archive_ = true;
   const std::uint64_t limit = at_ + std::min(source_.nbytes() - at_, kMostEndNbytes);
@@ -126,7 +124,11 @@ bool TarWalk::skip_end_blocks() {
         at_ += done;
         member_at_ = at_;
         search_given_up_ = false;
-        return true;
+        if (is_tar_header(std::span(bytes).subspan(done, n))) {
+          return true;
+        }
+        garbage_ = {at_, at_ - begin};
+        return false;
       }
     }
     at_ += bytes.size();

@@ -49,6 +49,13 @@ class TarWalk {
 
   // After the end: whether end-of-archive blocks stood there. A writer that died leaves none.
   bool ended() const { return ended_; }
+  // Bytes that readers of tar pass over.
+  struct Garbage {
+    std::uint64_t offset = 0;
+    std::uint64_t zeroes_before = 0;  // in bytes
+  };
+  // After the end: what follows its blocks of zeroes and is no archive.
+  const std::optional<Garbage>& garbage() const { return garbage_; }
   // After the end: whether so many zeroes follow it that what is behind them was not looked at.
   bool search_given_up() const { return search_given_up_; }
   // Of the member whose size or extension was at fault, where next() has thrown; empty where its
@@ -78,6 +85,7 @@ class TarWalk {
   bool begins_archive_ = false;
   bool ended_ = false;
   bool search_given_up_ = false;
+  std::optional<Garbage> garbage_;
 };
 
 }  // namespace npyfs

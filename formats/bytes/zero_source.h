@@ -8,7 +8,8 @@
 
 namespace npyfs {
 
-// Any offset up to 2^63 is as good as another: holes that are read at their own offsets merge.
+// Any offset up to 2^63 is as good as another: holes that are read at their own offsets merge. An
+// extent of it is planned as a fill.
 const ByteSource& zero_source();
 
 }  // namespace npyfs

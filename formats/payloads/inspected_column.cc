@@ -116,6 +116,11 @@ void InspectedColumn::require_readable(const PayloadBytes& payload) {
                                        "decoded as a whole",
                                        payload.nbytes(), kMostStoredNbytes));
   }
+  if (is_mostly_holes(payload.nbytes(), payload.hole_nbytes())) {
+    throw payload.fault(0, fmt::format("the payload has {} bytes of which {} are holes, expected "
+                                       "fewer of what is decoded as a whole",
+                                       payload.nbytes(), payload.hole_nbytes()));
+  }
 }
 
 void InspectedColumn::require_intact(std::uint64_t record, DecodeContext& context) const {

@@ -50,7 +50,8 @@ class InspectedColumn : public Column {
 
   const ByteColumn& bytes() const { return *bytes_; }
   const Damage* damage(std::uint64_t record) const;
-  // For look_at(): throws kCorrupt where a payload that decode() takes whole is too large for that.
+  // For look_at(): throws kCorrupt where a payload that decode() takes whole is too large for that,
+  // or nearly all of it are holes.
   static void require_readable(const PayloadBytes& payload);
   // For decode(): what it reads of the record must be verified.
   void require_intact(std::uint64_t record, DecodeContext& context) const;

@@ -173,6 +173,16 @@ class NpyColumn : public Column {
       }
       return false;
     }
+    if (parsed.kind.fortran_order && is_mostly_holes(*bytes_, record)) {
+      damage_.add(record, [&] {
+        return Damage{corrupt_at(name, offset,
+                                 fmt::format("{} is {} bytes in Fortran order, nearly all of them "
+                                             "holes, expected C order",
+                                             record_name(field.table, record), nbytes)),
+                      data_nbytes(nbytes)};
+      });
+      return false;
+    }
     // What its own record belies is said of nobody else.
     if (!require_data(record, parsed.kind, parsed.rows, name, offset, nbytes)) {
       return false;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "formats/bytes/byte_range.h"
+#include "formats/bytes/zero_source.h"
 #include "formats/extents.h"
 
 namespace npyfs {
@@ -31,13 +32,15 @@ bool RecordBytes::open(std::uint64_t record) {
   record_ = record;
   window_.clear();
   std::uint64_t sum = 0;
+  std::uint64_t holes = 0;
   const bool present = column_.locate(record, extents_);
   if (present) {
     for (const Extent& extent : extents_) {
       sum += extent.nbytes;
+      holes += extent.source == &zero_source() ? extent.nbytes : 0;
     }
   }
-  set_nbytes(sum);
+  set_nbytes(sum, holes);
   return present;
 }
 

@@ -23,6 +23,8 @@ class PayloadBytes {
   virtual ~PayloadBytes() = default;
 
   std::uint64_t nbytes() const { return nbytes_; }
+  // How many of them are zeroes that are not stored.
+  std::uint64_t hole_nbytes() const { return hole_nbytes_; }
 
   // `nbytes` bytes from `offset` on; valid until the next call. Throws the kCorrupt of fault()
   // where the payload ends before, and what reading throws.
@@ -40,13 +42,17 @@ class PayloadBytes {
 
  protected:
   explicit PayloadBytes(std::uint64_t nbytes) : nbytes_(nbytes) {}
-  void set_nbytes(std::uint64_t nbytes) { nbytes_ = nbytes; }
+  void set_nbytes(std::uint64_t nbytes, std::uint64_t hole_nbytes) {
+    nbytes_ = nbytes;
+    hole_nbytes_ = hole_nbytes;
+  }
 
  private:
   // The range lies within the payload.
   virtual std::span<const std::byte> do_read(std::uint64_t offset, std::size_t nbytes) = 0;
 
   std::uint64_t nbytes_;
+  std::uint64_t hole_nbytes_ = 0;
 };
 
 // The stored bytes of one record after another, wherever their extents lie.

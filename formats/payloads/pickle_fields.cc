@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "formats/bytes/byte_range.h"
+#include "formats/bytes/fault_tally.h"
 #include "formats/bytes/utf8.h"
 #include "formats/damage_list.h"
 #include "formats/extents.h"
@@ -324,6 +325,11 @@ class SampleReader {
   }
 
   static Found look_at(RecordBytes& pickle) {
+    if (is_mostly_holes(pickle.nbytes(), pickle.hole_nbytes())) {
+      throw pickle.fault(0, fmt::format("the pickle has {} bytes of which {} are holes, expected "
+                                        "fewer",
+                                        pickle.nbytes(), pickle.hole_nbytes()));
+    }
     const PickleTree tree = parse_pickle(pickle);
     if (tree.unknown()) {
       throw Error(ErrorKind::kUnsupported,
@@ -398,14 +404,9 @@ class SampleReader {
   }
 
   void add_damage(std::uint64_t record, const Error& why) {
-    if (samples_->found.empty()) {
-      first_damage_ = fmt::format("{} ({})", why.what(), record_name(table_, record));
-    }
-    samples_->found.add(record, [&] {
-      return Damage{Error(ErrorKind::kCorrupt,
-                          fmt::format("{} ({})", why.what(), record_name(table_, record))),
-                    std::nullopt};
-    });
+    const Error named = why.wrapped("", fmt::format(" ({})", record_name(table_, record)));
+    faults_.add(named);
+    samples_->found.add(record, [&] { return Damage{named, std::nullopt}; });
   }
 
   bool stay_bytes(std::uint64_t record, const std::string& what) {
@@ -465,10 +466,10 @@ class SampleReader {
       }
     }
     if (parts_.empty() && !samples_->found.empty()) {
-      const std::uint64_t more = samples_->found.size() - 1;
-      warn_(fmt::format("{}: {} is shown as stored bytes, as no sample can be read: {}{}",
-                        source_name(), field_.name, first_damage_,
-                        more > 0 ? fmt::format(" (and {} more damaged records)", more) : ""));
+      faults_.tell([&](const std::string& text) {
+        warn_(fmt::format("{}: {} is shown as stored bytes, as no sample can be read: {}",
+                          source_name(), field_.name, text));
+      });
     }
     return fields.empty() ? std::nullopt : std::optional(std::move(fields));
   }
@@ -480,7 +481,7 @@ class SampleReader {
   std::shared_ptr<Samples> samples_ = std::make_shared<Samples>();
   std::vector<Part> parts_;
   std::map<std::string, std::size_t> places_;
-  std::string first_damage_;
+  FaultTally faults_{"damaged records"};
   bool seen_ = false;
   std::uint64_t items_ = 0;
   std::uint64_t slots_ = 0;  // of all columns

@@ -59,6 +59,11 @@ class TextColumn : public Column {
       if (nbytes <= longest) {
         continue;  // as many code points at most
       }
+      if (is_mostly_holes(*bytes_, record)) {
+        throw file_error(ErrorKind::kUnsupported, table.sources().front()->name(),
+                         fmt::format("the text of {} has {} bytes, nearly all of them holes",
+                                     record_name(table, record), nbytes));
+      }
       const std::uint64_t length = count_code_points(*bytes_, record, nbytes, text);
       if (length > kMostCodePoints) {
         throw file_error(ErrorKind::kUnsupported, table.sources().front()->name(),

@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 
-from mounting import MountTest, npyfs, unmount, wait_for_exit
+from mounting import MountTest, memory_of, npyfs, unmount, wait_for_exit
 
 COUNT = 40
 PACKERS = {"gz": ["gzip", "-nc"], "zst": ["zstd", "-qc"], "xz": ["xz", "-c"], "bz2": ["bzip2", "-c"]}
@@ -85,6 +85,60 @@ class Compressed(MountTest):
         refused = npyfs("info", "--cache-dir", self.folder / "no/such", self.plain)
         self.assertEqual(refused.returncode, 1)
         self.assertIn("no/such", refused.stderr)
+
+
+class Plain(MountTest):
+    def setUp(self):
+        super().setUp()
+        if shutil.which("tar") is None:
+            self.skipTest("tar is not installed")
+
+    def test_what_gnu_tar_passes_over_is_passed_over(self):
+        rows = np.arange(12, dtype=np.int32).reshape(3, 4)
+        write_shard(self.folder / "whole.tar", rows)
+        members = subprocess.run(["tar", "tf", self.folder / "whole.tar"], check=True, capture_output=True,
+                                 text=True).stdout
+        whole = (self.folder / "whole.tar").read_bytes().rstrip(b"\0")
+        whole += bytes(-len(whole) % 512)
+        for name, zeroes, garbage in [("a", 1024, b"garbage" * 1000), ("b", 1024, b"\n"),
+                                      ("c", 9 * 512, b"\xff" * 512), ("d", 512, b"garbage" * 1000)]:
+            with self.subTest(name):
+                shard = self.folder / f"{name}.tar"
+                shard.write_bytes(whole + bytes(zeroes) + garbage)
+                listed = subprocess.run(["tar", "tf", shard], check=True, capture_output=True, text=True)
+                self.assertEqual(listed.stdout, members)
+                mnt = self.mount(shard, name=name)
+                np.testing.assert_array_equal(np.load(mnt / "train/x.npy"), rows)
+                self.assertEqual(len(os.listdir(mnt / "train/records")), len(members.splitlines()))
+                self.assertIn(f"{name}.tar at byte {len(whole) + zeroes}: what follows", self.said)
+                self.assertEqual(len(self.said.splitlines()), 1)
+
+    def test_holes_cost_nothing_however_large(self):
+        nbytes = 1 << 40
+        with open(self.folder / "k.bin", "wb") as sparse:
+            sparse.truncate(nbytes)
+            sparse.seek(nbytes // 2)
+            sparse.write(b"middle")
+        for form in [("--format=gnu",), ("--format=posix", "--sparse-version=0.0"),
+                     ("--format=posix", "--sparse-version=0.1"),
+                     ("--format=posix", "--sparse-version=1.0")]:
+            with self.subTest(form):
+                subprocess.run(["tar", "-C", self.folder, "-Scf", self.folder / "s.tar", *form, "k.bin"],
+                               check=True)
+                mnt = self.mount(self.folder / "s.tar", name=form[-1][-3:])
+                self.assertEqual(self.said, "")
+                before = memory_of(self.daemon(mnt))
+                x = np.load(mnt / "train/x.npy", mmap_mode="r")
+                self.assertEqual(x.shape, (1, nbytes))
+                begin, end = nbytes // 2 - 5000, nbytes // 2 + 5000
+                with tarfile.open(self.folder / "s.tar") as tar, tar.extractfile("k.bin") as member:
+                    member.seek(begin)
+                    self.assertEqual(x[0, begin:end].tobytes(), member.read(end - begin))
+                self.assertFalse(x[0, -(1 << 26):].any())
+                with open(mnt / "train/records/k.bin", "rb") as record:
+                    self.assertEqual(record.seek(-2, os.SEEK_END), nbytes - 2)
+                    self.assertEqual(record.read(), b"\0\0")
+                self.assertLess(memory_of(self.daemon(mnt)) - before, 64 << 20)
 
 
 if __name__ == "__main__":
