@@ -97,9 +97,11 @@ class FrameScanner {
       }
       frame.out_offset = good_nbytes_;
       decode(frame);
-      if (list_.frames.empty() ||
-          frame.out_offset - list_.frames.back().out_offset >= kLeastFrameNbytes) {
-        list_.frames.push_back(frame);
+      for (const Frame& entry : entries_) {
+        if (list_.frames.empty() ||
+            entry.out_offset - list_.frames.back().out_offset >= kLeastFrameNbytes) {
+          list_.frames.push_back(entry);
+        }
       }
       list_.nbytes = good_nbytes_ = frame.out_offset + decoded_;
     }
@@ -107,6 +109,7 @@ class FrameScanner {
 
   void decode(const Frame& frame) {
     reader_.enter(frame);
+    entries_.assign(1, frame);
     decoded_ = 0;
     while (!reader_.at_end()) {
       const std::size_t n = reader_.read(output_);
@@ -117,6 +120,10 @@ class FrameScanner {
                          fmt::format("its first {} bytes decode to more than {}, expected at most "
                                      "{} times as many; no data set does",
                                      reader_.in_offset(), nbytes_text(total), kMostInflation));
+      }
+      if (reader_.entry() && total - entries_.back().out_offset >= kLeastFrameNbytes) {
+        entries_.push_back(*reader_.entry());
+        entries_.back().out_offset = total;
       }
       if (sink_) {
         sink_(std::span<const std::byte>(output_).first(n));
@@ -151,7 +158,8 @@ class FrameScanner {
   FrameReader reader_;
   std::vector<std::byte> output_;
   FrameList list_;
-  std::uint64_t decoded_ = 0;      // of the frame being decoded
+  std::vector<Frame> entries_;     // of the frame being decoded, its start the first
+  std::uint64_t decoded_ = 0;      // of the same
   std::uint64_t good_nbytes_ = 0;  // of the frames before
 };
 
@@ -208,7 +216,7 @@ class FrameChunks : public ChunkSource {
         out = out.subspan(n);
       }
       if (reader.at_end() && (to_skip > 0 || !out.empty())) {
-        paused->frame.in_offset = reader.in_offset();
+        paused->frame = {.in_offset = reader.in_offset()};
         if (packing_.read_index != nullptr || paused->frame.in_offset >= base_->nbytes()) {
           throw corrupt_at(base_->name(), paused->frame.in_offset,
                            "the compressed stream is not what it was when it was opened, expected "

@@ -40,10 +40,11 @@ struct UnpackOptions {
 };
 
 // The decoded bytes of `base`, which is packed (find_packing). gzip is entered at access points,
-// zstd at frames, xz at blocks, bzip2 at streams; a frame that is larger than may be decoded in one
-// go is decoded from its start for every read, which is said once. Throws kCorrupt naming file and
-// offset where the stream is cut, damaged or followed by something else, kTooLarge where it decodes
-// to more than any data does. `cache` must outlive the source.
+// zstd at frames, xz at blocks, bzip2 at streams, lz4 at frames and their independent blocks; a
+// frame that is larger than may be decoded in one go is decoded from its start for every read,
+// which is said once. Throws kCorrupt naming file and offset where the stream is cut, damaged or
+// followed by something else, kTooLarge where it decodes to more than any data does, kUnsupported
+// where it is of a kind that is not read. `cache` must outlive the source.
 SourcePtr open_unpacked(SourcePtr base, ChunkCache& cache, const UnpackOptions& options);
 
 }  // namespace npyfs

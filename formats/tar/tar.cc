@@ -28,7 +28,7 @@ std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& c
 }  // namespace
 
 const Format kTar = {.name = "tar",
-                     .extensions = {"tar", "tgz", "tbz2", "txz", "tzst"},
+                     .extensions = {"tar", "tgz", "tbz2", "txz", "tzst", "tlz4"},
                      .takes_packings = true,
                      .recognises = recognises,
                      .open = open};

@@ -76,8 +76,9 @@ std::string brief(std::string_view text) {
 }
 
 bool names_shard(std::string_view line) {
-  constexpr std::array<std::string_view, 9> kEndings = {
-      ".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2", ".txz", ".tbz2", ".tzst"};
+  constexpr std::array<std::string_view, 11> kEndings = {
+      ".tar", ".tgz",  ".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2",
+      ".txz", ".tbz2", ".tzst",   ".tar.lz4", ".tlz4"};
   return line.find_first_of(" \t") == std::string_view::npos &&
          std::any_of(kEndings.begin(), kEndings.end(),
                      [&](std::string_view ending) { return line.ends_with(ending); });

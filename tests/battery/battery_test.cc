@@ -384,6 +384,7 @@ const std::vector<DamagedFile>& files_to_damage() {
       {"tar/comp/xz-blocks-0.tar.xz", "tar:", true},
       {"tar/comp/bz2-0.tar.bz2", "tar:", true},
       {"tar/comp/gz-members-0.tar.gz", "tar:", true},
+      {"tar/comp/lz4-0.tar.lz4", "tar:", true},
       {"raw_seg.data.list", "wenet:", false, {}, "", false, "tar/wenet"},
       {"data.list", "wenet:", false, {}, "", false, "tar/wenet"},
       {"tfrecord/raw_varlen.tfrecord", "tfrecord:", true},

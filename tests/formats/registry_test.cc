@@ -23,7 +23,8 @@ TEST(Registry, AnEmptyFileIsKnownByItsExtension) {
   EXPECT_EQ(by_name("shards.d/train-0.REC.gz"), "recordio");
   EXPECT_EQ(by_name("a.ffr"), "ffrecord");
   EXPECT_EQ(by_name("a.tfrecord.gz"), "tfrecord");
-  for (const char* name : {"a.tar.gz", "a.tar.zst", "a.TAR.xz", "a.tar.bz2"}) {
+  for (const char* name :
+       {"a.tar.gz", "a.tar.zst", "a.TAR.xz", "a.tar.bz2", "a.tar.lz4", "a.tlz4"}) {
     EXPECT_EQ(by_name(name), "tar") << name;
   }
   EXPECT_NE(by_name("tar.zst"), "tar");

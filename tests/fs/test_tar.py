@@ -13,7 +13,8 @@ import numpy as np
 from mounting import MountTest, memory_of, npyfs, unmount, wait_for_exit
 
 COUNT = 40
-PACKERS = {"gz": ["gzip", "-nc"], "zst": ["zstd", "-qc"], "xz": ["xz", "-c"], "bz2": ["bzip2", "-c"]}
+PACKERS = {"gz": ["gzip", "-nc"], "zst": ["zstd", "-qc"], "xz": ["xz", "-c"], "bz2": ["bzip2", "-c"],
+           "lz4": ["lz4", "-qc"]}
 
 
 def npy_bytes(array):

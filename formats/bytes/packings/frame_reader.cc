@@ -18,14 +18,28 @@ constexpr std::size_t kInputNbytes = std::size_t{256} << 10;
 
 Error refusal_error(const ByteSource& base, std::uint64_t at, const Packing& packing,
                     std::uint64_t produced, const FrameDecoder::Refusal& refusal) {
-  const Error error = corrupt_at(
-      base.name(), at,
-      fmt::format("the {} stream is {} ({}) {} decoded bytes into a frame, expected {}",
-                  packing.name, refusal.needs_memory ? "too demanding" : "damaged", refusal.why,
-                  produced,
-                  refusal.needs_memory ? "one that 128 MiB are enough for; compress it anew"
-                                       : "a whole one; get the file again"));
-  return {refusal.needs_memory ? ErrorKind::kTooLarge : ErrorKind::kCorrupt, error.what()};
+  struct Text {
+    const char* found;
+    const char* expected;
+    ErrorKind kind;
+  };
+  const auto text = [&]() -> Text {
+    switch (refusal.kind) {
+      case FrameDecoder::Refusal::Kind::kNeedsMemory:
+        return {"too demanding", "one that 128 MiB are enough for; compress it anew",
+                ErrorKind::kTooLarge};
+      case FrameDecoder::Refusal::Kind::kUnsupported:
+        return {"of an unsupported kind", "another; compress it anew", ErrorKind::kUnsupported};
+      case FrameDecoder::Refusal::Kind::kDamaged:
+        break;
+    }
+    return {"damaged", "a whole one; get the file again", ErrorKind::kCorrupt};
+  }();
+  const Error error =
+      corrupt_at(base.name(), at,
+                 fmt::format("the {} stream is {} ({}) {} decoded bytes into a frame, expected {}",
+                             packing.name, text.found, refusal.why, produced, text.expected));
+  return {text.kind, error.what()};
 }
 
 }  // namespace
@@ -60,6 +74,7 @@ void FrameReader::enter(const Frame& frame) {
   }
   produced_ = 0;
   at_end_ = false;
+  entry_.reset();
   try {
     used_ += decoder_->enter(frame, std::span<const std::byte>(input_).subspan(used_));
   } catch (const FrameDecoder::Refusal& refusal) {
@@ -70,7 +85,8 @@ void FrameReader::enter(const Frame& frame) {
 std::size_t FrameReader::read(std::span<std::byte> out) {
   constexpr std::size_t kMostStep = std::size_t{1} << 30;
   std::size_t done = 0;
-  while (done < out.size() && !at_end_) {
+  entry_.reset();
+  while (done < out.size() && !at_end_ && !entry_) {
     if (used_ == input_.size() && in_offset() < base_.nbytes()) {
       refill();
     }
@@ -92,6 +108,9 @@ std::size_t FrameReader::read(std::span<std::byte> out) {
     done += progress.produced;
     produced_ += progress.produced;
     at_end_ = progress.ended;
+    if (progress.entry_back > 0) {
+      entry_ = Frame{in_offset() - progress.entry_back, 0, progress.entry_stream};
+    }
   }
   return done;
 }
@@ -122,7 +141,8 @@ std::vector<std::byte> unpack_head(const ByteSource& source, std::size_t nbytes)
       frame.in_offset = reader.in_offset();
     }
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kTooLarge) {
+    if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kTooLarge &&
+        error.kind() != ErrorKind::kUnsupported) {
       throw;
     }
   }

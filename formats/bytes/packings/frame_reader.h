@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,9 +21,12 @@ class FrameReader {
   FrameReader(const ByteSource& base, const Packing& packing);
 
   void enter(const Frame& frame);
-  // Decodes into `out`, up to the end of the frame; how much. Throws kCorrupt where the stream is
-  // cut, damaged, or its checksum does not hold, kTooLarge where it needs more memory than 128 MiB.
+  // Decodes into `out`, up to the next entry or the end of the frame; how much. Throws kCorrupt
+  // where the stream is cut, damaged, or its checksum does not hold, kTooLarge where it needs more
+  // memory than 128 MiB, kUnsupported where it is of a kind that is not read.
   std::size_t read(std::span<std::byte> out);
+  // Where read() has stopped, if the frame can be entered there; out_offset is not set.
+  const std::optional<Frame>& entry() const { return entry_; }
   // Whether the frame's end has been reached.
   bool at_end() const;
   // Of the byte behind what has been consumed.
@@ -41,6 +45,7 @@ class FrameReader {
   std::size_t used_ = 0;            // of input_
   std::uint64_t produced_ = 0;
   bool at_end_ = true;
+  std::optional<Frame> entry_;
 };
 
 // The first `nbytes` decoded bytes of a file of any packing; fewer where it ends before or is

@@ -15,11 +15,14 @@
 namespace npyfs {
 
 // A piece of a compressed stream that can be decoded on its own: a zstd frame (RFC 8878), an xz
-// block, a whole bzip2 stream; or several of them, one behind the other.
+// block, a whole bzip2 stream, an lz4 frame or what follows an independent block of one; or several
+// of them, one behind the other.
 struct Frame {
   std::uint64_t in_offset = 0;   // of its first byte in the file
   std::uint64_t out_offset = 0;  // of its first decoded byte
-  std::uint32_t check = 0;       // xz: the kind of checksum of its stream
+  // What its own bytes do not tell. xz: the kind of checksum of its stream. lz4, within a frame:
+  // the first two bytes of the frame's descriptor; 0 at its start.
+  std::uint32_t stream = 0;
 };
 
 // The frames of a file, and their decoded size in all.
@@ -35,11 +38,16 @@ class FrameDecoder {
     std::size_t consumed = 0;
     std::size_t produced = 0;
     bool ended = false;
+    // The frame can be entered this many bytes before what is consumed ends, with this `stream`.
+    // All that is produced so far comes before. 0: not there.
+    std::size_t entry_back = 0;
+    std::uint32_t entry_stream = 0;
   };
   // What a library says of a stream that it cannot decode; both functions below throw it.
   struct Refusal {
+    enum class Kind { kDamaged, kNeedsMemory, kUnsupported };
     const char* why;
-    bool needs_memory = false;
+    Kind kind = Kind::kDamaged;
   };
 
   virtual ~FrameDecoder() = default;

@@ -43,7 +43,7 @@ class XzDecoder : public FrameDecoder {
     filters_[0].id = LZMA_VLI_UNKNOWN;
     block_ = {};
     block_.version = 1;
-    block_.check = static_cast<lzma_check>(frame.check);
+    block_.check = static_cast<lzma_check>(frame.stream);
     block_.filters = filters_.data();
     if (head.empty() || head[0] == std::byte{0}) {
       throw Refusal{"there is no block header"};
@@ -55,7 +55,7 @@ class XzDecoder : public FrameDecoder {
       throw Refusal{"a block header is damaged"};
     }
     if (lzma_raw_decoder_memusage(filters_.data()) > kMostFrameMemory) {
-      throw Refusal{"a block needs too much memory", true};
+      throw Refusal{"a block needs too much memory", Refusal::Kind::kNeedsMemory};
     }
     if (lzma_block_decoder(&stream_, &block_) != LZMA_OK) {
       throw Refusal{"a block cannot be decoded"};

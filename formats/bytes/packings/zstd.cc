@@ -15,12 +15,8 @@ namespace npyfs {
 namespace {
 
 bool is_zstd(std::span<const std::byte> head) {
-  constexpr std::uint32_t kSkippable = 0x184D2A50;  // to 5F
-  if (head.size() < 4) {
-    return false;
-  }
-  const auto magic = load_le<std::uint32_t>(head.data());
-  return magic == ZSTD_MAGICNUMBER || (magic & 0xfffffff0) == kSkippable;
+  return is_skippable_frame(head) ||
+         (head.size() >= 4 && load_le<std::uint32_t>(head.data()) == ZSTD_MAGICNUMBER);
 }
 
 class ZstdDecoder : public FrameDecoder {
@@ -44,7 +40,9 @@ class ZstdDecoder : public FrameDecoder {
     const std::size_t code = ZSTD_decompressStream(context_, &to, &from);
     if (ZSTD_isError(code) != 0) {
       const std::string_view why = ZSTD_getErrorName(code);
-      throw Refusal{why.data(), why.find("memory") != std::string_view::npos};
+      throw Refusal{why.data(), why.find("memory") == std::string_view::npos
+                                    ? Refusal::Kind::kDamaged
+                                    : Refusal::Kind::kNeedsMemory};
     }
     return {from.pos, to.pos, code == 0};
   }
