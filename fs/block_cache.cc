@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "formats/bytes/error.h"
-#include "fs/mutex.h"
+#include "threads/mutex.h"
 
 namespace npyfs {
 

@@ -19,8 +19,8 @@
 
 #include "formats/arrays/dataset.h"
 #include "formats/arrays/ragged.h"
-#include "fs/mutex.h"
 #include "fs/tree.h"
+#include "threads/mutex.h"
 
 namespace npyfs {
 

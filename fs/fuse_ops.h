@@ -18,8 +18,8 @@
 #include "fs/damage_log.h"
 #include "fs/fetch.h"
 #include "fs/forest.h"
-#include "fs/mutex.h"
 #include "fs/read_ahead.h"
+#include "threads/mutex.h"
 
 namespace npyfs {
 

@@ -11,7 +11,7 @@
 
 #include "formats/bytes/error.h"
 #include "fs/log.h"
-#include "fs/mutex.h"
+#include "threads/mutex.h"
 
 namespace npyfs {
 

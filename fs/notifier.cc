@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "fs/fuse_ops.h"
-#include "fs/quiet_thread.h"
+#include "threads/quiet_thread.h"
 
 namespace npyfs {
 

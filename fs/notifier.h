@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "fs/forest.h"
-#include "fs/mutex.h"
+#include "threads/mutex.h"
 
 struct fuse_session;
 

@@ -6,7 +6,7 @@
 #include <exception>
 #include <system_error>
 
-#include "fs/quiet_thread.h"
+#include "threads/quiet_thread.h"
 
 namespace npyfs {
 

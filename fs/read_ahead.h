@@ -15,7 +15,7 @@
 #include "formats/bytes/byte_range.h"
 #include "fs/block_cache.h"
 #include "fs/file.h"
-#include "fs/mutex.h"
+#include "threads/mutex.h"
 
 namespace npyfs {
 

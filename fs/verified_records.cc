@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "formats/bytes/record_set.h"
-#include "fs/mutex.h"
+#include "threads/mutex.h"
 
 namespace npyfs {
 

@@ -5,10 +5,10 @@ check_floors.py [ROOT]
 A file may include, and declare types of, its own floor and those below it:
 
     formats/bytes, formats/format.h, formats/payloads, formats/archives, formats/<name>,
-    formats/registry, formats/arrays, fs, cli
+    formats/registry, formats/arrays, threads, kept, fs, cli
 
-(what lies in formats/ itself is on the floor of format.h, but for the registry). One format does not include another. FUSE, threads and locks are known in fs/ only. In formats/ and cli/ the file system is known to the local storage
-and to those that LOOKS_AT_FILES names.
+(what lies in formats/ itself is on the floor of format.h, but for the registry). One format does not include another. FUSE is known in fs/ only, threads and locks in threads/, kept/
+and fs/. In formats/ and cli/ the file system is known to the local storage and to those that LOOKS_AT_FILES names.
 """
 
 import pathlib
@@ -18,9 +18,11 @@ import sys
 from check_names import declared_types, types_of
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
-ROOMS = ("formats", "fs", "cli")
+ROOMS = ("formats", "threads", "kept", "fs", "cli")
 FLOORS = ("formats/bytes", "formats/format.h", "formats/payloads", "formats/archives",
-          "formats/<name>", "formats/registry", "formats/arrays", "fs", "cli")
+          "formats/<name>", "formats/registry", "formats/arrays", "threads", "kept", "fs", "cli")
+# What is above the formats, and below what a user types.
+OF_DAEMON = ("threads", "kept", "fs")
 FUSE = re.compile(r"fuse3?[/_.]")
 THREADS = {"atomic", "barrier", "condition_variable", "future", "latch", "mutex", "pthread.h",
            "semaphore", "shared_mutex", "stop_token", "thread"}
@@ -61,7 +63,7 @@ LOOKS_AT_FILES = {
 def floor_of(path):
     """The floor of a path relative to the root; None for what is on none."""
     parts = path.split("/")
-    if parts[0] in ("fs", "cli"):
+    if parts[0] in ROOMS and parts[0] != "formats":
         return parts[0]
     if parts[0] != "formats":
         return None
@@ -94,8 +96,8 @@ def faults_of(path, text, homes):
         place = f"{path}:{text.count(chr(10), 0, match.start()) + 1}: includes {name}"
         if floor != "fs" and FUSE.match(name):
             yield f"{place}, but only fs/ knows FUSE"
-        if floor != "fs" and name in THREADS and (path, name) not in ALLOWED:
-            yield f"{place}, but only fs/ knows threads and locks"
+        if floor not in OF_DAEMON and name in THREADS and (path, name) not in ALLOWED:
+            yield f"{place}, but only threads/, kept/ and fs/ know threads and locks"
         if bracket != '"' and name.split("/")[0] not in ROOMS:
             continue
         target = floor_of(name)
@@ -103,7 +105,7 @@ def faults_of(path, text, homes):
             yield f"{place}, which is on no floor"
         elif why := points_up(path, name):
             yield f"{place}, {why}"
-    if floor != "fs":
+    if floor not in OF_DAEMON:
         found = FILES.search(re.sub(r"//[^\n]*", "", text))
         if found and path not in LOOKS_AT_FILES:
             yield f"{path}: has {found.group()}, but only storages know files (LOOKS_AT_FILES)"

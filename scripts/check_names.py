@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-ROOMS = ("formats", "fs", "cli")
+ROOMS = ("formats", "threads", "kept", "fs", "cli")
 # What is no code: a brace in it opens nothing.
 SKIPPED = re.compile(r'''//[^\n]*|/\*.*?\*/|R"([^(\s]*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"'''
                      r"""|(?<![0-9A-Fa-f])'(?:[^'\\\n]|\\.)+'|^[ \t]*#(?:[^\n\\]|\\.)*""",

@@ -8,7 +8,7 @@ build_packages=(
   fuse3 libfuse3-dev libfmt-dev libspdlog-dev libcli11-dev rapidjson-dev libroaring-dev
   libaec-dev libblosc-dev libbz2-dev libdeflate-dev liblz4-dev liblzma-dev libzstd-dev
   libhdf5-dev
-  libisal-dev zlib1g-dev libjpeg-dev libpng-dev libwebp-dev libsndfile1-dev
+  libisal-dev libssl-dev zlib1g-dev libjpeg-dev libpng-dev libwebp-dev libsndfile1-dev
   python3 python3-numpy  # demo.sh reads the mount with it
 )
 test_packages=(

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs clang-tidy over formats/, fs/ and cli/: run_tidy.py [--jobs N] BUILD [ROOT]
+"""Runs clang-tidy over formats/, threads/, kept/, fs/ and cli/: run_tidy.py [--jobs N] BUILD [ROOT]
 
 BUILD is a configured build folder; ROOT, here by default, holds the sources and .clang-tidy. clang-tidy spends most of its time in the headers, for each file
 anew. So the files of a folder are read as one, which includes them all, and take a quarter of that
@@ -18,7 +18,7 @@ import shlex
 import subprocess
 import sys
 
-FLOORS = ("formats", "fs", "cli")
+FLOORS = ("formats", "threads", "kept", "fs", "cli")
 # These are of the files that are put together.
 NOT_CHECKED = "-bugprone-suspicious-include"
 WHERE = re.compile(r"^(\S+?):\d+:\d+: (?:fatal )?(?:error|warning): ")

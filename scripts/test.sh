@@ -65,7 +65,7 @@ run_tests() {
 check_format() {
   /usr/bin/python3 scripts/check_floors.py || fail "an include or a declaration points up the floors"
   /usr/bin/python3 scripts/check_names.py || fail "two files define one name"
-  find formats fs cli tests \( -name '*.h' -o -name '*.cc' \) -print0 |
+  find formats threads kept fs cli tests \( -name '*.h' -o -name '*.cc' \) -print0 |
     xargs -0 -P "$(nproc)" -n 50 clang-format --dry-run -Werror ||
     fail "clang-format would change something"
 }
@@ -87,17 +87,17 @@ sanitize() {
 }
 
 threads() {
-  # Locks are in fs/ only; their annotations mean something to clang alone.
+  # Locks are in fs/ and kept/ only; their annotations mean something to clang alone.
   local flags
   read -r -a flags < <(pkg-config --cflags fuse3)
-  printf '%s\0' fs/*.cc |
+  printf '%s\0' fs/*.cc kept/*.cc |
     xargs -0 -P "$(nproc)" -n 1 clang++ -std=c++20 -I. "${flags[@]}" -fsyntax-only -Werror \
       -Wthread-safety || fail "clang's -Wthread-safety"
   set_up build-tsan -Dbuildtype=debug -Ddebug=false -Doptimization=1 -Db_sanitize=thread \
     -Db_lundef=false -Dcpp_args=-g1
   # Damage is read by one thread.
   TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" GTEST_FILTER='-*DamageBattery*' \
-    run_tests build-tsan battery fs
+    run_tests build-tsan battery fs kept
 }
 
 demo() {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kept/fill_queue.h"
+
+#include <algorithm>
+
+#include "threads/quiet_thread.h"
+
+namespace npyfs {
+
+namespace {
+
+// Blocks of one array that are synced together.
+constexpr std::size_t kMostInBatch = 16;
+
+// Calls use(block, offset within the block, offset within the range, nbytes) for each block that
+// the range touches; ends where it returns false.
+template <typename Use>
+void for_each_block(std::uint64_t offset, std::uint64_t nbytes, const Use& use) {
+  for (std::uint64_t done = 0; done < nbytes;) {
+    const std::uint64_t within = (offset + done) % kKeptBlockNbytes;
+    const std::uint64_t n = std::min(nbytes - done, kKeptBlockNbytes - within);
+    if (!use((offset + done) / kKeptBlockNbytes, within, done, n)) {
+      return;
+    }
+    done += n;
+  }
+}
+
+}  // namespace
+
+FillQueue::FillQueue(FillOptions options)
+    : options_(std::move(options)),
+      halves_(options_.most_half_nbytes),
+      thread_(start_quiet_thread([this] { work(); })) {}
+
+FillQueue::~FillQueue() {
+  {
+    const MutexLock lock(mutex_);
+    is_ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void FillQueue::push(const std::shared_ptr<KeptArray>& array, std::uint64_t offset,
+                     std::span<const std::byte> bytes) noexcept {
+  if (array->is_dropped() || array->is_complete() || array->needs_check() ||
+      offset > array->nbytes() || bytes.size() > array->nbytes() - offset) {
+    return;
+  }
+  try {
+    for_each_block(
+        offset, bytes.size(),
+        [&](std::uint64_t block, std::uint64_t within, std::uint64_t done, std::uint64_t n) {
+          if (!has(array, block * kKeptBlockNbytes + within, n)) {
+            auto full = halves_.add(array, block, within, bytes.subspan(done, n));
+            if (full) {
+              add_waiting(std::move(*full));
+            }
+          }
+          return true;
+        });
+  } catch (const std::exception&) {
+    // No memory: these bytes are not kept.
+  }
+}
+
+bool FillQueue::has(const std::shared_ptr<KeptArray>& array, std::uint64_t offset,
+                    std::uint64_t nbytes) const noexcept {
+  bool all = true;
+  for_each_block(offset, nbytes,
+                 [&](std::uint64_t block, std::uint64_t, std::uint64_t, std::uint64_t) {
+                   if (!array->has(block)) {
+                     const MutexLock lock(mutex_);
+                     all = on_their_way_.contains({array.get(), block});
+                   }
+                   return all;
+                 });
+  return all;
+}
+
+void FillQueue::add_waiting(FullBlock full) {
+  const std::uint64_t nbytes = full.bytes.bytes().size();
+  {
+    const MutexLock lock(mutex_);
+    if (waiting_nbytes_ + nbytes > options_.most_waiting_nbytes) {
+      ++dropped_;
+      return;
+    }
+    if (!on_their_way_.insert({full.array.get(), full.block}).second) {
+      return;
+    }
+    waiting_nbytes_ += nbytes;
+    waiting_.push_back(std::move(full));
+  }
+  changed_.notify_all();
+}
+
+void FillQueue::check_later(const std::shared_ptr<KeptArray>& array) noexcept {
+  try {
+    const MutexLock lock(mutex_);
+    to_check_.push_back(array);
+  } catch (const std::exception&) {
+    return;
+  }
+  changed_.notify_all();
+}
+
+void FillQueue::drain() {
+  const MutexLock lock(mutex_);
+  while (!waiting_.empty() || !to_check_.empty() || is_busy_) {
+    changed_.wait(mutex_);
+  }
+}
+
+FillQueue::Counts FillQueue::counts() const {
+  const MutexLock lock(mutex_);
+  return {waiting_nbytes_, dropped_ + halves_.dropped()};
+}
+
+// The oldest one, and others of the same array.
+std::vector<FullBlock> FillQueue::take_blocks() {
+  std::vector<FullBlock> taken;
+  const KeptArray* const array = waiting_.front().array.get();
+  for (auto at = waiting_.begin(); at != waiting_.end() && taken.size() < kMostInBatch;) {
+    if (at->array.get() == array) {
+      taken.push_back(std::move(*at));
+      at = waiting_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+  return taken;
+}
+
+void FillQueue::work() {
+  while (true) {
+    std::vector<FullBlock> blocks;
+    std::shared_ptr<KeptArray> unchecked;
+    {
+      const MutexLock lock(mutex_);
+      while (waiting_.empty() && to_check_.empty() && !is_ending_) {
+        changed_.wait(mutex_);
+      }
+      if (is_ending_) {
+        return;
+      }
+      if (!waiting_.empty()) {
+        blocks = take_blocks();
+      } else {
+        unchecked = std::move(to_check_.front());
+        to_check_.pop_front();
+      }
+      is_busy_ = true;
+    }
+    const std::shared_ptr<KeptArray> array = unchecked ? unchecked : blocks.front().array;
+    const bool was_complete = array->is_complete();
+    if (unchecked) {
+      unchecked->check();
+    } else {
+      write(blocks);
+    }
+    if (!was_complete && array->is_complete()) {
+      options_.on_complete(array);
+    }
+    {
+      const MutexLock lock(mutex_);
+      is_busy_ = false;
+    }
+    changed_.notify_all();
+  }
+}
+
+void FillQueue::write(std::vector<FullBlock>& blocks) {
+  std::sort(blocks.begin(), blocks.end(),
+            [](const FullBlock& a, const FullBlock& b) { return a.block < b.block; });
+  std::vector<KeptArray::BlockBytes> parts;
+  parts.reserve(blocks.size());
+  std::uint64_t nbytes = 0;
+  for (const FullBlock& full : blocks) {
+    parts.push_back({full.block, full.bytes.bytes()});
+    nbytes += full.bytes.bytes().size();
+  }
+  const bool is_kept = blocks.front().array->write_blocks(parts) == KeptArray::Outcome::kKept;
+  const MutexLock lock(mutex_);
+  for (const FullBlock& full : blocks) {
+    on_their_way_.erase({full.array.get(), full.block});
+  }
+  waiting_nbytes_ -= nbytes;
+  dropped_ += is_kept ? 0 : blocks.size();
+}
+
+}  // namespace npyfs

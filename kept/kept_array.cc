@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kept/kept_array.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "formats/bytes/block_memory.h"
+#include "formats/bytes/crc.h"
+#include "formats/bytes/error.h"
+#include "kept/kept_folder.h"
+
+namespace npyfs {
+
+namespace {
+
+constexpr std::int64_t kUseIntervalS = 60;
+
+// Cheaper than a system call: it is asked by every read.
+std::int64_t coarse_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec + 1;  // never 0
+}
+
+void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) {
+  counter.fetch_add(more, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+KeptArray::KeptArray(std::shared_ptr<KeptFolder> folder, BlockMap map, DiskFile data, bool is_part,
+                     std::vector<std::byte> head)
+    : folder_(std::move(folder)),
+      map_(std::move(map)),
+      name_(map_.key().name()),
+      data_(std::move(data)),
+      head_(std::move(head)),
+      trust_(map_.block_count(), map_.generation()),
+      is_part_(is_part) {
+  map_.file().try_share(DiskFile::Lock::kUser);
+  find_completed();
+}
+
+KeptArray::~KeptArray() = default;
+
+bool KeptArray::read(std::uint64_t offset, std::span<std::byte> out) const noexcept {
+  if (offset > nbytes() || out.size() > nbytes() - offset) {
+    return false;
+  }
+  bool is_served = false;
+  try {
+    // Where blocks went away meanwhile, those that are wanted may still be there.
+    const std::uint64_t generation = trust_.generation();
+    is_served =
+        try_read(offset, out) || (trust_.generation() != generation && try_read(offset, out));
+  } catch (const Error& error) {
+    note(error);
+  } catch (const std::exception&) {
+    // No memory to check a block: a miss.
+  }
+  KeptCounts& counts = folder_->counts();
+  count(is_served ? counts.read_hits : counts.read_misses);
+  count(counts.read_nbytes, is_served ? out.size() : 0);
+  if (is_served) {
+    note_use();
+  }
+  return is_served;
+}
+
+bool KeptArray::try_read(std::uint64_t offset, std::span<std::byte> out) const {
+  if (is_complete() || out.empty()) {
+    return data_.read(offset, out);
+  }
+  const std::uint64_t generation = trust_.generation();
+  const std::uint64_t last = (offset + out.size() - 1) / kKeptBlockNbytes;
+  for (std::uint64_t block = offset / kKeptBlockNbytes; block <= last; ++block) {
+    if (!trust_.has(block) && !try_believe(block)) {
+      return false;
+    }
+  }
+  if (!data_.read(offset, out)) {
+    return false;
+  }
+  // A block that went away while it was read reads as zeros.
+  if (map_.generation() != generation) {
+    follow_generation();
+    return false;
+  }
+  return true;
+}
+
+bool KeptArray::has(std::uint64_t block) const noexcept {
+  return is_complete() || trust_.has(block);
+}
+
+void KeptArray::follow_generation() const { trust_.forget(map_.generation()); }
+
+bool KeptArray::is_believed(std::uint64_t block) const {
+  return trust_.has(block) || try_believe(block);
+}
+
+bool KeptArray::try_believe(std::uint64_t block) const {
+  const std::uint64_t generation = trust_.generation();
+  const std::optional<std::uint32_t> crc = map_.crc_of(block);
+  if (!crc) {
+    return false;
+  }
+  if (trust_.is_bad(block)) {
+    if (map_.generation() != generation) {
+      follow_generation();
+    }
+    return false;
+  }
+  Buffer buffer(block_nbytes(block));
+  const bool is_good =
+      data_.read(block * kKeptBlockNbytes, buffer.bytes()) && crc32c(buffer.bytes()) == *crc;
+  if (map_.generation() != generation) {
+    follow_generation();
+    return false;
+  }
+  trust_.note(block, is_good, generation);
+  count(folder_->counts().blocks_checked);
+  count(folder_->counts().blocks_bad, is_good ? 0 : 1);
+  return is_good;
+}
+
+void KeptArray::note_use() const noexcept {
+  const std::int64_t now = coarse_seconds();
+  const std::int64_t before = used_at_s_.load(std::memory_order_relaxed);
+  if (before != 0 && now - before < kUseIntervalS) {
+    return;
+  }
+  used_at_s_.store(now, std::memory_order_relaxed);
+  if (!folder_->is_read_only()) {
+    // The map's modification time is when its array was last used; no harm if that fails.
+    (void)::futimens(map_.file().descriptor(), nullptr);
+  }
+}
+
+void KeptArray::refresh() noexcept {
+  if (is_complete()) {
+    return;
+  }
+  try {
+    follow_generation();
+    find_completed();
+  } catch (const Error& error) {
+    note(error);
+  } catch (const std::exception&) {
+    // Another time.
+  }
+}
+
+// Of the file under its final name, if that is the one whose blocks are here and nothing was done
+// to it since it was stamped.
+bool KeptArray::find_completed() {
+  const MutexLock lock(completing_);
+  if (is_complete() || is_spoilt_) {
+    return is_complete();
+  }
+  const std::optional<FileStamp> stamp = map_.stamp();
+  if (!stamp || !folder_->disk().leads_to(complete_name(name_), data_)) {
+    return false;
+  }
+  is_part_ = false;
+  DiskFile file = folder_->disk().open(complete_name(name_), O_RDONLY);
+  if (!is_same_file(file.look(), data_.look()) || stamp_of(file.look()) != *stamp ||
+      stamp->nbytes != nbytes()) {
+    return false;
+  }
+  complete_ = std::move(file);
+  complete_fd_ = complete_.descriptor();
+  return true;
+}
+
+// Whether the map and the data are still those under the array's names, and in part.
+KeptArray::Start KeptArray::start_writing(const WriterLock& lock) {
+  if (!lock) {
+    return Start::kBusy;
+  }
+  const DiskFolder& disk = folder_->disk();
+  if (!disk.leads_to(map_name(name_), map_.file())) {
+    is_dropped_ = true;
+    return Start::kOver;
+  }
+  follow_generation();
+  if (find_completed() || disk.leads_to(complete_name(name_), data_)) {
+    is_part_ = false;
+    return Start::kOver;
+  }
+  if (!disk.leads_to(part_name(name_), data_)) {
+    is_dropped_ = true;
+    return Start::kOver;
+  }
+  return Start::kReady;
+}
+
+KeptArray::Outcome KeptArray::write_blocks(std::span<const BlockBytes> blocks) noexcept {
+  if (is_complete()) {
+    return Outcome::kKept;
+  }
+  if (is_dropped()) {
+    return Outcome::kDropped;
+  }
+  if (folder_->is_read_only() || folder_->is_paused()) {
+    return Outcome::kFailed;
+  }
+  try {
+    std::uint64_t all_nbytes = 0;
+    for (const BlockBytes& block : blocks) {
+      all_nbytes += block.bytes.size();
+    }
+    if (!folder_->make_room(all_nbytes, name_)) {
+      return Outcome::kNoRoom;
+    }
+    const MutexLock lock(writing_);
+    const WriterLock file_lock(map_.file(), folder_->options().lock_wait);
+    switch (start_writing(file_lock)) {
+      case Start::kBusy:
+        return Outcome::kBusy;
+      case Start::kOver:
+        if (is_dropped()) {
+          return Outcome::kDropped;
+        }
+        return is_complete() ? Outcome::kKept : Outcome::kFailed;
+      case Start::kReady:
+        break;
+    }
+    const Outcome outcome = write_locked(blocks);
+    complete_if_all_are_there();
+    return outcome;
+  } catch (const Error& error) {
+    note(error);
+    return error.to_errno() == ENOSPC || error.to_errno() == EDQUOT ? Outcome::kNoRoom
+                                                                    : Outcome::kFailed;
+  } catch (const std::exception&) {
+    return Outcome::kFailed;
+  }
+}
+
+KeptArray::Outcome KeptArray::write_locked(std::span<const BlockBytes> blocks) {
+  struct Written {
+    std::uint64_t block;
+    std::uint32_t crc;
+  };
+  std::vector<BlockBytes> wanted;
+  bool replaces = false;
+  for (const BlockBytes& block : blocks) {
+    if (!is_believed(block.block)) {
+      wanted.push_back(block);
+      if (map_.crc_of(block.block)) {
+        replaces = true;
+        map_.clear(block.block);
+      }
+    }
+  }
+  if (wanted.empty()) {
+    return Outcome::kKept;
+  }
+  if (replaces) {
+    // Others remember that the block was bad.
+    map_.set_generation(map_.generation() + 1);
+    follow_generation();
+  }
+  const std::uint64_t generation = trust_.generation();
+  std::vector<Written> written;
+  try {
+    for (const BlockBytes& block : wanted) {
+      data_.write(block.block * kKeptBlockNbytes, block.bytes);
+      written.push_back({block.block, crc32c(block.bytes)});
+    }
+    data_.sync_data();
+    for (const Written& block : written) {
+      map_.set(block.block, block.crc);
+      trust_.note(block.block, true, generation);
+    }
+  } catch (const Error&) {
+    // What the map does not speak of must not take room.
+    for (const BlockBytes& block : wanted) {
+      if (!trust_.has(block.block)) {
+        data_.punch(block.block * kKeptBlockNbytes, block.bytes.size());
+      }
+    }
+    throw;
+  }
+  count(folder_->counts().blocks_written, written.size());
+  return Outcome::kKept;
+}
+
+// The writer's lock is held.
+void KeptArray::complete_if_all_are_there() {
+  if (is_complete()) {
+    return;
+  }
+  if (hint_generation_ != trust_.generation()) {
+    hint_generation_ = trust_.generation();
+    first_absent_ = 0;
+  }
+  first_absent_ = map_.first_absent(first_absent_).value_or(block_count());
+  if (first_absent_ < block_count()) {
+    return;
+  }
+  first_absent_ = 0;
+  if (!check_blocks()) {
+    return;
+  }
+  const DiskFolder& disk = folder_->disk();
+  // Against slips of whoever looks into the folder; the owner may still write if he insists.
+  (void)::fchmod(data_.descriptor(), 0400);
+  data_.sync();
+  map_.file().sync_data();
+  disk.rename(part_name(name_), complete_name(name_));
+  disk.sync();
+  count(folder_->counts().arrays_completed);
+  stamp_file(disk.open(complete_name(name_), O_RDONLY));
+}
+
+// All blocks of the file were found good, under the writer's lock.
+void KeptArray::stamp_file(const DiskFile& file) {
+  is_part_ = false;
+  map_.set_stamp(stamp_of(file.look()));
+  map_.file().sync_data();
+  find_completed();
+}
+
+// Whether all that the map speaks of is good. What is not is taken out of the map of an array that
+// may be written to.
+bool KeptArray::check_blocks() {
+  bool all_are_good = true;
+  const std::vector<bool> there = map_.blocks();
+  for (std::uint64_t block = 0; block < there.size(); ++block) {
+    if (there[block] && !is_believed(block)) {
+      all_are_good = false;
+      if (is_part_ && !folder_->is_read_only()) {
+        map_.clear(block);
+      }
+    }
+  }
+  return all_are_good;
+}
+
+std::optional<std::uint64_t> KeptArray::next_missing(std::uint64_t from) noexcept {
+  try {
+    for (std::uint64_t block = from; block < block_count() && !is_complete(); ++block) {
+      if (!is_believed(block)) {
+        return block;
+      }
+    }
+    return std::nullopt;
+  } catch (const Error& error) {
+    note(error);
+  } catch (const std::exception&) {
+    // No memory to check it.
+  }
+  return from < block_count() ? std::optional(from) : std::nullopt;
+}
+
+bool KeptArray::check() noexcept {
+  try {
+    if (folder_->is_read_only()) {
+      return check_blocks();
+    }
+    const MutexLock lock(writing_);
+    const WriterLock file_lock(map_.file(), folder_->options().lock_wait);
+    const Start start = start_writing(file_lock);
+    if (start == Start::kBusy || is_dropped()) {
+      return true;
+    }
+    if (start == Start::kReady) {
+      first_absent_ = 0;
+      const bool all_are_good = check_blocks();
+      complete_if_all_are_there();
+      return all_are_good;
+    }
+    if (check_blocks() && !map_.first_absent(0)) {
+      stamp_file(folder_->disk().open(complete_name(name_), O_RDONLY));
+      return true;
+    }
+    // The kernel may have been given this file: it is removed, never mended.
+    forsake();
+    remove_kept_files(folder_->disk(), name_);
+    return false;
+  } catch (const Error& error) {
+    note(error);
+  } catch (const std::exception&) {
+    // Another time.
+  }
+  return true;
+}
+
+// From now on reads look at each block's CRC again.
+void KeptArray::forsake() {
+  const MutexLock lock(completing_);
+  is_spoilt_ = true;
+  is_dropped_ = true;
+  complete_fd_ = -1;
+}
+
+// A map that was shortened, or a link in the place of a file, is no fault of the disk.
+void KeptArray::note(const Error& error) const noexcept {
+  if (error.kind() == ErrorKind::kIo) {
+    folder_->note_failure(error);
+  } else {
+    is_dropped_ = true;
+  }
+}
+
+}  // namespace npyfs

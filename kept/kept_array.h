@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One array file in the cache folder, header and data: in part (NAME.npy.part, with holes) or
+// complete (NAME.npy, a plain file), with its map beside it. README.md says what is believed when.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/bytes/error.h"
+#include "kept/block_map.h"
+#include "kept/block_trust.h"
+#include "kept/disk_file.h"
+#include "threads/mutex.h"
+
+namespace npyfs {
+
+class KeptFolder;
+class WriterLock;
+
+// All members may be called from any thread, and none throws: what fails is a miss, and is told
+// once by the folder.
+class KeptArray {
+ public:
+  // Made by KeptFolder::open.
+  KeptArray(std::shared_ptr<KeptFolder> folder, BlockMap map, DiskFile data, bool is_part,
+            std::vector<std::byte> head);
+  ~KeptArray();
+  KeptArray(const KeptArray&) = delete;
+  KeptArray& operator=(const KeptArray&) = delete;
+
+  const std::string& name() const { return name_; }
+  // Of the array file.
+  std::uint64_t nbytes() const { return map_.array_nbytes(); }
+  std::uint64_t block_count() const { return map_.block_count(); }
+  std::uint64_t block_nbytes(std::uint64_t block) const { return map_.block_nbytes(block); }
+  // The bytes that the array file begins with, where whoever opened it has said so.
+  std::span<const std::byte> head() const { return head_; }
+
+  // Fills `out` with the bytes from `offset` on and returns true, or returns false: then `out`
+  // holds nothing in particular, and the bytes have to come from the sources. Takes no lock for
+  // blocks that were read before; a block that another process has written is read as a whole the
+  // first time, and held against its CRC.
+  bool read(std::uint64_t offset, std::span<std::byte> out) const noexcept;
+  // Whether a read within the block would be served without looking at its CRC. No system call.
+  bool has(std::uint64_t block) const noexcept;
+
+  // Whether the array is complete and its file is known to be good.
+  bool is_complete() const noexcept { return complete_fd_.load() >= 0; }
+  // The complete file, open for reading, for the kernel to read from: -1 before is_complete(), then
+  // the same descriptor, open as long as the array lives (-1 again where check() found the file
+  // bad). No npyfs writes to this file ever again.
+  int complete_descriptor() const noexcept { return complete_fd_.load(); }
+  // Looks whether another process has completed the array since, or taken blocks away.
+  void refresh() noexcept;
+  // Counts as a use of the array: to be called where the kernel reads it itself. read() does so.
+  void note_use() const noexcept;
+
+  // What another has done to the array, so that blocks are kept here no more; KeptFolder::open then
+  // makes it anew. What was kept stays readable.
+  bool is_dropped() const noexcept { return is_dropped_.load(); }
+
+  struct BlockBytes {
+    std::uint64_t block = 0;
+    std::span<const std::byte> bytes;  // block_nbytes(block) of them
+  };
+  enum class Outcome {
+    kKept,     // all of them are there now
+    kBusy,     // another process was writing for too long
+    kNoRoom,   // the folder has no room, or the disk
+    kFailed,   // the disk failed, or may not be written to
+    kDropped,  // is_dropped()
+  };
+  // Writes the blocks that are not there yet, syncs them, and then says in the map that they are
+  // there; the last one of all completes the array. Waits for the disk: not for threads that
+  // answer a reader.
+  Outcome write_blocks(std::span<const BlockBytes> blocks) noexcept;
+  // The first block from `from` on that is not there, or not good; nothing where there is none.
+  // Reads what is there and was not believed yet.
+  std::optional<std::uint64_t> next_missing(std::uint64_t from) noexcept;
+
+  // Whether the file is complete, but not as it was left (it was copied, or somebody wrote to it):
+  // it is served by blocks, each held against its CRC, until check() has seen all of it.
+  bool needs_check() const noexcept { return !is_part_.load() && !is_complete(); }
+  // Reads all that is there. False where a block was not good; then that block is gone, and of a
+  // complete file all. Completes the array if only that was missing.
+  bool check() noexcept;
+
+ private:
+  enum class Start { kReady, kBusy, kOver };
+
+  bool try_read(std::uint64_t offset, std::span<std::byte> out) const;
+  bool is_believed(std::uint64_t block) const;
+  bool try_believe(std::uint64_t block) const;
+  void follow_generation() const;
+  Start start_writing(const WriterLock& lock) REQUIRES(writing_);
+  Outcome write_locked(std::span<const BlockBytes> blocks) REQUIRES(writing_);
+  void complete_if_all_are_there() REQUIRES(writing_);
+  bool find_completed();
+  void forsake();
+  void note(const Error& error) const noexcept;
+  void stamp_file(const DiskFile& file) REQUIRES(writing_);
+  bool check_blocks();
+
+  std::shared_ptr<KeptFolder> folder_;
+  BlockMap map_;
+  std::string name_;
+  DiskFile data_;  // the file that blocks are read from; renaming it does not change it
+  std::vector<std::byte> head_;
+  mutable BlockTrust trust_;
+  std::atomic<bool> is_part_;  // when it was last looked at
+  mutable std::atomic<bool> is_dropped_{false};
+  mutable std::atomic<std::int64_t> used_at_s_{0};
+  // Of those who write, and complete; held while the disk works, since the lock of the file is its
+  // descriptor's, which all threads share. Before `completing_`.
+  Mutex writing_;
+  std::uint64_t first_absent_ GUARDED_BY(writing_) = 0;  // none before it, in this generation:
+  std::uint64_t hint_generation_ GUARDED_BY(writing_) = 0;
+  Mutex completing_;
+  bool is_spoilt_ GUARDED_BY(completing_) = false;  // check() found the complete file bad
+  DiskFile complete_ GUARDED_BY(completing_);       // set once
+  std::atomic<int> complete_fd_{-1};                // its descriptor
+};
+
+}  // namespace npyfs
