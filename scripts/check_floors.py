@@ -5,7 +5,7 @@ check_floors.py [ROOT]
 A file may include, and declare types of, its own floor and those below it:
 
     formats/bytes, formats/format.h, formats/payloads, formats/archives, formats/<name>,
-    formats/registry, formats/arrays, threads, kept, fs, cli
+    formats/registry, formats/tables, formats/arrays, threads, kept, fs, cli
 
 (what lies in formats/ itself is on the floor of format.h, but for the registry). One format does not include another. FUSE is known in fs/ only, threads and locks in threads/, kept/
 and fs/. In formats/ and cli/ the file system is known to the local storage and to those that LOOKS_AT_FILES names.
@@ -20,7 +20,7 @@ from check_names import declared_types, types_of
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
 ROOMS = ("formats", "threads", "kept", "fs", "cli")
 FLOORS = ("formats/bytes", "formats/format.h", "formats/payloads", "formats/archives",
-          "formats/<name>", "formats/registry", "formats/arrays", "threads", "kept", "fs", "cli")
+          "formats/<name>", "formats/registry", "formats/tables", "formats/arrays", "threads", "kept", "fs", "cli")
 # What is above the formats, and below what a user types.
 OF_DAEMON = ("threads", "kept", "fs")
 FUSE = re.compile(r"fuse3?[/_.]")
@@ -69,7 +69,7 @@ def floor_of(path):
         return None
     if len(parts) == 2:
         return "formats/registry" if parts[1].startswith("registry.") else "formats/format.h"
-    if parts[1] in ("bytes", "payloads", "archives", "arrays"):
+    if parts[1] in ("bytes", "payloads", "archives", "tables", "arrays"):
         return f"formats/{parts[1]}"
     return "formats/<name>"
 

@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "formats/arrays/array.h"
-#include "formats/arrays/cut.h"
 #include "formats/arrays/ragged.h"
 #include "formats/arrays/record_array.h"
-#include "formats/arrays/view_words.h"
 #include "formats/bytes/value.h"
 #include "formats/payloads/image.h"
 #include "formats/record_table.h"
 #include "formats/store.h"
+#include "formats/tables/cut.h"
+#include "formats/tables/view_words.h"
 
 namespace npyfs {
 

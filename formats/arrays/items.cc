@@ -36,15 +36,10 @@ std::string Items::find_storage() const {
   return "mapped";
 }
 
-std::uint64_t Items::run(std::uint64_t record, std::uint64_t most) const {
-  if (most <= 1 || damage(record) != nullptr) {
-    return 1;
-  }
-  const std::uint64_t undamaged = of_.damaged != nullptr ? of_.damaged->run(record, size()) : most;
-  if (!of_.column->decoded(record)) {
-    return std::min({of_.column->run(record), undamaged, most});
-  }
-  const std::uint64_t end = std::min(group_of(record).last, record + std::min(undamaged, most));
+// How many items from `record` on, which is one, are decoded with it.
+std::uint64_t Items::decoded_run(std::uint64_t record, const Group& group,
+                                 std::uint64_t most) const {
+  const std::uint64_t end = std::min(group.last, record + most);
   std::uint64_t next = record + 1;
   while (next < end && of_.column->decoded(next)) {
     ++next;
@@ -52,15 +47,27 @@ std::uint64_t Items::run(std::uint64_t record, std::uint64_t most) const {
   return next - record;
 }
 
-void Items::plan(std::uint64_t record, ByteRange range, Plan& plan) const {
+std::uint64_t Items::plan(std::uint64_t record, std::uint64_t most, ByteRange range,
+                          Plan& plan) const {
   if (const Damage* why = damage(record)) {
-    plan.add_damaged(why->error, range.nbytes());
-  } else if (of_.column->decoded(record)) {
-    const std::uint64_t chunk = group_of(record).first;
-    plan.add_chunk(*this, chunk, begin(record) - begin(chunk) + range.begin, range.nbytes());
-  } else {
+    plan.add_damaged(why->error, (most > 1 ? nbytes(record) : range.end) - range.begin);
+    return 1;
+  }
+  const bool decoded = of_.column->decoded(record);
+  const Group group = decoded ? group_of(record) : Group();
+  std::uint64_t run = 1;
+  if (most > 1) {
+    most = of_.damaged != nullptr ? std::min(most, of_.damaged->run(record, size())) : most;
+    run = decoded ? decoded_run(record, group, most) : std::min(of_.column->run(record), most);
+    range.end = std::min(range.end, begin(record + run) - begin(record));
+  }
+  if (decoded) {
+    plan.add_chunk(*this, group.first, begin(record) - begin(group.first) + range.begin,
+                   range.nbytes());
+  } else if (!range.empty()) {
     of_.column->plan(record, range, plan);
   }
+  return run;
 }
 
 // Every kGroupNbytes of the items, and every group_records, a group ends; an item that reaches over

@@ -72,11 +72,10 @@ class Items : public ChunkSource {
     return of_.damaged != nullptr ? of_.damaged->find(record) : nullptr;
   }
 
-  // How many items from this one on (at least 1), but at most `most`, plan() takes as one.
-  std::uint64_t run(std::uint64_t record, std::uint64_t most) const;
-  // Plans `range` of the item's bytes, and on into the items that follow as far as run() reaches;
-  // or, once the plan is full, the beginning of it.
-  void plan(std::uint64_t record, ByteRange range, Plan& plan) const;
+  // Plans `range`, which begins in the item; or, once the plan is full, the beginning of it. The
+  // range may go on into the items that follow, up to `most` items, as far as they can be planned
+  // as one: returns how many items (at least 1) that are.
+  std::uint64_t plan(std::uint64_t record, std::uint64_t most, ByteRange range, Plan& plan) const;
 
   std::uint64_t chunk_nbytes(std::uint64_t chunk) const override;
   void decode(std::uint64_t chunk, std::span<std::byte> out, DecodeContext& context) const override;
@@ -93,6 +92,7 @@ class Items : public ChunkSource {
                                   : static_cast<std::uint64_t>((*of_.offsets)[record]);
   }
   std::uint64_t begin(std::uint64_t record) const { return first_row(record) * row_nbytes_; }
+  std::uint64_t decoded_run(std::uint64_t record, const Group& group, std::uint64_t most) const;
   std::string find_storage() const;
 
   ItemsOf of_;

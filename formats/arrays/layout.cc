@@ -10,9 +10,9 @@
 
 #include "formats/arrays/pad_value.h"
 #include "formats/arrays/record_array.h"
-#include "formats/arrays/survey.h"
 #include "formats/extents.h"
 #include "formats/payloads/payload_table.h"
+#include "formats/tables/survey.h"
 
 namespace npyfs {
 

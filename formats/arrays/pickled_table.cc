@@ -9,32 +9,11 @@
 #include <vector>
 
 #include "formats/payloads/payload_table.h"
+#include "formats/table_overlay.h"
 
 namespace npyfs {
 
 namespace {
-
-// All but the fields is the table's.
-class PickledTable : public RecordTable {
- public:
-  PickledTable(TablePtr base, std::vector<Field> fields)
-      : base_(std::move(base)), fields_(std::move(fields)) {}
-
-  std::uint64_t size() const override { return base_->size(); }
-  const std::vector<Field>& fields() const override { return fields_; }
-  const std::vector<StoredUnit>& stored() const override { return base_->stored(); }
-  std::vector<SourcePtr> sources() const override { return base_->sources(); }
-  KeyKind key_kind() const override { return base_->key_kind(); }
-  std::int64_t int_key(std::uint64_t record) const override { return base_->int_key(record); }
-  std::string_view text_key(std::uint64_t record) const override { return base_->text_key(record); }
-  const Damage* damage(std::uint64_t record) const override { return base_->damage(record); }
-  std::uint64_t damaged_count() const override { return base_->damaged_count(); }
-  std::vector<std::uint64_t> shard_starts() const override { return base_->shard_starts(); }
-
- private:
-  TablePtr base_;
-  std::vector<Field> fields_;
-};
 
 // What makes fields of this one; null where it stays as it is.
 const Payload* maker_of_fields(const Field& field, const std::string& name,
@@ -110,7 +89,12 @@ TablePtr unpack_pickles(TablePtr table, const FieldChoices& choices, const std::
       fields.push_back(field);
     }
   }
-  return any ? std::make_shared<PickledTable>(std::move(table), std::move(fields)) : table;
+  if (!any) {
+    return table;
+  }
+  auto unpacked = std::make_shared<TableOverlay>(std::move(table));
+  unpacked->set_fields(std::move(fields));
+  return unpacked;
 }
 
 }  // namespace npyfs

@@ -38,52 +38,6 @@ const Shape& shape_of(const StoredArray& stored) {
                         : std::get<std::shared_ptr<const ChunkGrid>>(stored.parts.front())->shape();
 }
 
-// Each record's rows as an item.
-class RaggedColumn : public Column {
- public:
-  RaggedColumn(ArrayPtr values, OffsetsPtr offsets)
-      : values_(std::move(values)), offsets_(std::move(offsets)) {
-    Shape row = values_->shape();
-    row[0] = 1;
-    row_nbytes_ = *element_count(row) * values_->dtype().itemsize;
-  }
-
-  std::uint64_t size() const override { return offsets_->size() - 1; }
-  void inspect(std::uint64_t record, Item& item) const override {
-    item.present = true;
-    item.damage = nullptr;
-    item.dtype = values_->dtype();
-    item.shape = values_->shape();
-    item.shape[0] = begin(record + 1) - begin(record);
-  }
-  bool time_series() const override { return true; }
-  std::uint64_t run(std::uint64_t record) const override { return size() - record; }
-  // A record lies in the shard in which it begins.
-  std::uint64_t shard_run(std::uint64_t record) const override {
-    const std::uint64_t row = begin(record);
-    if (row >= values_->shape()[0]) {
-      return size() - record;
-    }
-    const auto end = static_cast<std::int64_t>(row + values_->shard_run(row));
-    const auto first = offsets_->begin() + static_cast<std::ptrdiff_t>(record);
-    const auto behind = std::lower_bound(first + 1, offsets_->end() - 1, end);
-    return static_cast<std::uint64_t>(behind - first);
-  }
-  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
-    const std::uint64_t at = begin(record) * row_nbytes_;
-    values_->plan({at + range.begin, at + range.end}, plan);
-  }
-
- private:
-  std::uint64_t begin(std::uint64_t record) const {
-    return static_cast<std::uint64_t>((*offsets_)[record]);
-  }
-
-  ArrayPtr values_;
-  OffsetsPtr offsets_;
-  std::uint64_t row_nbytes_ = 0;
-};
-
 }  // namespace
 
 const StoredArray* find_offsets(const Group& group, const std::string& name) {
@@ -154,20 +108,6 @@ ArrayPart offsets_part(const std::vector<std::int64_t>& offsets, const std::stri
   return make_mapped_grid(
       DType::simple("<i8"), {offsets.size()},
       std::make_shared<MemorySource>(name, std::vector(bytes.begin(), bytes.end())), 0);
-}
-
-std::shared_ptr<const Column> make_ragged_column(ArrayPtr values, OffsetsPtr offsets) {
-  return std::make_shared<RaggedColumn>(std::move(values), std::move(offsets));
-}
-
-ItemsPtr ragged_items(const RaggedPair& pair, const OffsetsPtr& offsets) {
-  ItemsOf of;
-  of.column = make_ragged_column(pair.values, offsets);
-  of.dtype = pair.values->dtype();
-  of.shape = pair.values->shape();
-  of.offsets = offsets;
-  of.storage = pair.values->storage();
-  return std::make_shared<const Items>(std::move(of));
 }
 
 }  // namespace npyfs

@@ -49,9 +49,4 @@ OffsetsPtr read_offsets(const RaggedPair& pair);
 // int64 [N + 1] in memory, as part of a store.
 ArrayPart offsets_part(const std::vector<std::int64_t>& offsets, const std::string& name);
 
-// A record for each, of as many rows as it has.
-std::shared_ptr<const Column> make_ragged_column(ArrayPtr values, OffsetsPtr offsets);
-// The same as items, for the arrays of views.
-ItemsPtr ragged_items(const RaggedPair& pair, const OffsetsPtr& offsets);
-
 }  // namespace npyfs

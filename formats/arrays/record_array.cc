@@ -19,18 +19,34 @@ Shape with_front(std::uint64_t first, const Shape& rest, std::size_t skip) {
   return shape;
 }
 
-// The bytes a record has in the array: [begin, begin + item_nbytes) is its item, the rest up to
-// `end` is padding.
-struct Slot {
-  std::uint64_t begin;
-  std::uint64_t item_nbytes;
-  std::uint64_t end;
-};
-
-// The geometry is the subclass's.
+// Rows that are items: stacked, one after another, or each padded to one length.
 class RecordArray : public Array {
  public:
+  explicit RecordArray(const ArrayRecipe& recipe)
+      : Array(dtype_of(recipe), shape_of(recipe)),
+        form_(recipe.form),
+        items_(recipe.items),
+        map_(recipe.map),
+        pad_value_(recipe.pad_value),
+        // Of texts that are shown narrower than they are, the end is not shown.
+        is_dense_(form_ == Form::kConcat || (form_ == Form::kStack && !recipe.code_points)) {
+    if (form_ == Form::kConcat) {
+      starts_ = recipe.starts;
+      unit_nbytes_ = items_->row_nbytes();
+    } else {
+      unit_nbytes_ = row_elements(shape()) * this->dtype().itemsize;
+    }
+  }
+
   std::string storage() const override { return items_->storage(); }
+
+  std::uint64_t shard_run(std::uint64_t row) const override {
+    if (form_ != Form::kStack) {
+      return Array::shard_run(row);
+    }
+    const auto [place, count] = map_.stretch(row);
+    return std::min(count, items_->column().shard_run(place.record));
+  }
 
   void plan(ByteRange range, Plan& plan) const override {
     if (range.empty()) {
@@ -47,139 +63,76 @@ class RecordArray : public Array {
     }
   }
 
- protected:
-  RecordArray(const ArrayRecipe& recipe, DType dtype, Shape shape)
-      : Array(std::move(dtype), std::move(shape)), items_(recipe.items), map_(recipe.map) {}
-
-  const Items& items() const { return *items_; }
-  const RecordMap& map() const { return map_; }
-
-  // The row (of the map) whose slot holds this byte of the array.
-  virtual std::uint64_t find(std::uint64_t offset) const = 0;
-  virtual Slot slot_of(std::uint64_t row, std::uint64_t record) const = 0;
-  // Where the slots of rows that follow each other are their items, back to back: the end of the
-  // slot of `row`; else nothing.
-  virtual std::optional<std::uint64_t> dense_end(std::uint64_t row) const = 0;
-  virtual std::span<const std::byte> pad_value() const { return {}; }
-
  private:
-  // Plans what `range` has of `row`, or of up to `most` rows from it on where they can be planned
-  // as one, and moves its begin behind it. Returns how many rows these are.
-  std::uint64_t plan_run(std::uint64_t row, std::uint64_t record, std::uint64_t most,
-                         ByteRange& range, Plan& plan) const {
-    const Slot slot = slot_of(row, record);
-    std::uint64_t run = 1;
-    std::uint64_t end = slot.begin + slot.item_nbytes;
-    if (end < range.end && most > 1 && dense_end(row)) {
-      run = items_->run(record, most);
-      end = run > 1 ? *dense_end(row + run - 1) : end;
-    }
-    if (range.begin < end) {
-      const std::uint64_t to = std::min(range.end, end);
-      items_->plan(record, {range.begin - slot.begin, to - slot.begin}, plan);
-      range.begin = to;
-      if (plan.full()) {
-        return run;  // perhaps less is planned: whoever asked looks at what there is
-      }
-    }
-    if (run == 1 && range.begin < std::min(range.end, slot.end)) {
-      const std::uint64_t to = std::min(range.end, slot.end);
-      plan.add_fill(pad_value(), range.begin - slot.begin, to - range.begin);
-      range.begin = to;
-    }
-    return run;
-  }
+  using Form = ArrayRecipe::Form;
 
-  ItemsPtr items_;
-  RecordMap map_;
-};
-
-class StackedArray : public RecordArray {
- public:
-  explicit StackedArray(const ArrayRecipe& recipe)
-      : RecordArray(recipe, dtype_of(recipe),
-                    with_front(recipe.map.size(), recipe.items->shape(), 0)),
-        item_nbytes_(row_elements(shape()) * dtype().itemsize),
-        is_whole_(!recipe.code_points) {}
-
-  std::uint64_t shard_run(std::uint64_t row) const override {
-    const auto [place, count] = map().stretch(row);
-    return std::min(count, items().column().shard_run(place.record));
-  }
-
- protected:
-  std::uint64_t find(std::uint64_t offset) const override { return offset / item_nbytes_; }
-  Slot slot_of(std::uint64_t row, std::uint64_t /*record*/) const override {
-    const std::uint64_t begin = row * item_nbytes_;
-    return {begin, item_nbytes_, begin + item_nbytes_};
-  }
-  std::optional<std::uint64_t> dense_end(std::uint64_t row) const override {
-    return is_whole_ ? std::optional((row + 1) * item_nbytes_) : std::nullopt;
-  }
-
- private:
   static DType dtype_of(const ArrayRecipe& recipe) {
     return recipe.code_points ? DType::simple(fmt::format("<U{}", *recipe.code_points))
                               : recipe.items->dtype();
   }
-
-  std::uint64_t item_nbytes_;
-  bool is_whole_;  // else the end of each item is not shown
-};
-
-class ConcatenatedArray : public RecordArray {
- public:
-  explicit ConcatenatedArray(const ArrayRecipe& recipe)
-      : RecordArray(recipe, recipe.items->dtype(),
-                    with_front(recipe.starts->rows(), recipe.items->shape(), 1)),
-        starts_(recipe.starts),
-        row_nbytes_(recipe.items->row_nbytes()) {}
-
- protected:
-  std::uint64_t find(std::uint64_t offset) const override {
-    return starts_->find(offset / row_nbytes_);
-  }
-  Slot slot_of(std::uint64_t row, std::uint64_t record) const override {
-    const std::uint64_t begin = (*starts_)[row] * row_nbytes_;
-    const std::uint64_t nbytes = items().nbytes(record);
-    return {begin, nbytes, begin + nbytes};
-  }
-  std::optional<std::uint64_t> dense_end(std::uint64_t row) const override {
-    return (*starts_)[row + 1] * row_nbytes_;
-  }
-
- private:
-  StartsPtr starts_;
-  std::uint64_t row_nbytes_;
-};
-
-class PaddedArray : public RecordArray {
- public:
-  explicit PaddedArray(const ArrayRecipe& recipe)
-      : RecordArray(recipe, recipe.items->dtype(), shape_of(recipe)),
-        pad_value_(recipe.pad_value),
-        slot_nbytes_(recipe.most_rows * recipe.items->row_nbytes()) {}
-
- protected:
-  std::uint64_t find(std::uint64_t offset) const override { return offset / slot_nbytes_; }
-  Slot slot_of(std::uint64_t row, std::uint64_t record) const override {
-    const std::uint64_t begin = row * slot_nbytes_;
-    // Of a damaged item nobody knows where the padding would begin.
-    const bool is_known = items().damage(record) == nullptr;
-    return {begin, is_known ? items().nbytes(record) : slot_nbytes_, begin + slot_nbytes_};
-  }
-  std::optional<std::uint64_t> dense_end(std::uint64_t /*row*/) const override {
-    return std::nullopt;
-  }
-  std::span<const std::byte> pad_value() const override { return pad_value_; }
-
- private:
   static Shape shape_of(const ArrayRecipe& recipe) {
-    return with_front(recipe.map.size(), with_front(recipe.most_rows, recipe.items->shape(), 1), 0);
+    const Shape& item = recipe.items->shape();
+    switch (recipe.form) {
+      case Form::kConcat:
+        return with_front(recipe.starts->rows(), item, 1);
+      case Form::kPad:
+        return with_front(recipe.map.size(), with_front(recipe.most_rows, item, 1), 0);
+      default:
+        return with_front(recipe.map.size(), item, 0);
+    }
   }
 
+  // A row's slot, the bytes it has in the array, is [begin_of(row), begin_of(row + 1)). It begins
+  // with its item; what an item leaves free is padding.
+  std::uint64_t begin_of(std::uint64_t row) const {
+    return (starts_ != nullptr ? (*starts_)[row] : row) * unit_nbytes_;
+  }
+  // The row whose slot holds this byte of the array.
+  std::uint64_t find(std::uint64_t offset) const {
+    return starts_ != nullptr ? starts_->find(offset / unit_nbytes_) : offset / unit_nbytes_;
+  }
+
+  // Plans what `range` has of `row`, or of up to `most` rows from it on where they can be planned
+  // as one, and moves its begin behind it. Returns how many rows these are.
+  std::uint64_t plan_run(std::uint64_t row, std::uint64_t record, std::uint64_t most,
+                         ByteRange& range, Plan& plan) const {
+    const std::uint64_t begin = begin_of(row);
+    if (form_ == Form::kPad) {
+      plan_padded(record, begin, range, plan);
+      return 1;
+    }
+    const std::uint64_t end = begin_of(row + 1);
+    const bool goes_on = is_dense_ && most > 1 && end < range.end;
+    const ByteRange wanted{range.begin - begin,
+                           (goes_on ? range.end : std::min(range.end, end)) - begin};
+    const std::uint64_t run = items_->plan(record, goes_on ? most : 1, wanted, plan);
+    range.begin = std::min(range.end, run > 1 ? begin_of(row + run) : end);
+    return run;  // perhaps less is planned, as the plan is full: who asked looks at what there is
+  }
+
+  void plan_padded(std::uint64_t record, std::uint64_t begin, ByteRange& range, Plan& plan) const {
+    // Of a damaged item nobody knows where the padding would begin.
+    const bool is_known = items_->damage(record) == nullptr;
+    const std::uint64_t padding = begin + (is_known ? items_->nbytes(record) : unit_nbytes_);
+    if (range.begin < padding) {
+      const std::uint64_t to = std::min(range.end, padding);
+      items_->plan(record, 1, {range.begin - begin, to - begin}, plan);
+      range.begin = to;
+    }
+    const std::uint64_t to = std::min(range.end, begin + unit_nbytes_);
+    if (range.begin < to && !plan.full()) {
+      plan.add_fill(pad_value_, range.begin - begin, to - range.begin);
+      range.begin = to;
+    }
+  }
+
+  Form form_;
+  ItemsPtr items_;
+  RecordMap map_;
   std::vector<std::byte> pad_value_;
-  std::uint64_t slot_nbytes_;
+  bool is_dense_;              // slots are their items, back to back
+  StartsPtr starts_;           // of kConcat, in units
+  std::uint64_t unit_nbytes_;  // of a row of kConcat, else of a slot
 };
 
 // In Fortran order the rows are the innermost axis: blocks of all rows, each of one element.
@@ -341,21 +294,16 @@ std::uint64_t most_rows(const Items& items, const RecordMap& map) {
 
 ArrayPtr make_record_array(const ArrayRecipe& recipe) {
   switch (recipe.form) {
-    case ArrayRecipe::Form::kStack:
-      return std::make_shared<StackedArray>(recipe);
-    case ArrayRecipe::Form::kConcat:
-      return std::make_shared<ConcatenatedArray>(recipe);
     case ArrayRecipe::Form::kOffsets:
       return offsets_array(recipe.starts);
-    case ArrayRecipe::Form::kPad:
-      return std::make_shared<PaddedArray>(recipe);
     case ArrayRecipe::Form::kLengths:
-      break;
+      return computed_numbers(recipe.map.size(),
+                              [items = recipe.items, map = recipe.map](std::uint64_t row) {
+                                return static_cast<std::int64_t>(items->rows(map[row].record));
+                              });
+    default:
+      return std::make_shared<RecordArray>(recipe);
   }
-  return computed_numbers(recipe.map.size(),
-                          [items = recipe.items, map = recipe.map](std::uint64_t row) {
-                            return static_cast<std::int64_t>(items->rows(map[row].record));
-                          });
 }
 
 ArrayPtr select_fortran_rows(ArrayPtr array, const RecordMap& map) {

@@ -15,7 +15,7 @@
 
 #include "formats/arrays/array.h"
 #include "formats/arrays/items.h"
-#include "formats/arrays/record_map.h"
+#include "formats/tables/record_map.h"
 
 namespace npyfs {
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string>
 
-#include "formats/arrays/record_map.h"
 #include "formats/bytes/value.h"
+#include "formats/tables/record_map.h"
 
 namespace npyfs {
 

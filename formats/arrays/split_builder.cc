@@ -6,15 +6,15 @@
 
 #include <algorithm>
 
-#include "formats/arrays/composed_table.h"
-#include "formats/arrays/find_damage.h"
-#include "formats/arrays/join.h"
 #include "formats/arrays/key_items.h"
-#include "formats/arrays/key_map.h"
 #include "formats/arrays/names.h"
 #include "formats/arrays/pickled_table.h"
 #include "formats/arrays/sources_by_array.h"
 #include "formats/extents.h"
+#include "formats/tables/composed_table.h"
+#include "formats/tables/find_damage.h"
+#include "formats/tables/join.h"
+#include "formats/tables/key_map.h"
 
 namespace npyfs {
 

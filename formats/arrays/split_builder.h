@@ -15,7 +15,7 @@
 
 #include "formats/arrays/dataset.h"
 #include "formats/arrays/layout.h"
-#include "formats/arrays/record_map.h"
+#include "formats/tables/record_map.h"
 
 namespace npyfs {
 

@@ -8,13 +8,14 @@
 #include <map>
 #include <utility>
 
-#include "formats/arrays/find_damage.h"
 #include "formats/arrays/names.h"
 #include "formats/arrays/ragged.h"
+#include "formats/arrays/row_column.h"
 #include "formats/arrays/sources_by_array.h"
 #include "formats/arrays/stored_array.h"
 #include "formats/bytes/value_access.h"
 #include "formats/registry.h"
+#include "formats/tables/find_damage.h"
 
 namespace npyfs {
 
@@ -391,7 +392,7 @@ TableField rows_of_array(const Group& root, const StoredArray& stored, const Ope
   joinable_rows(stored, source.text);
   if (const StoredArray* offsets = find_offsets(root, stored.name)) {
     const auto pair = make_ragged_pair(stored, *offsets, name, verifier);
-    return {name, make_ragged_column(pair->values, read_offsets(*pair))};
+    return {name, make_row_column(pair->values, read_offsets(*pair))};
   }
   return {name, make_row_column(make_stored_array(stored, name, true))};
 }

@@ -8,10 +8,11 @@
 #include <utility>
 
 #include "formats/arrays/chunked_array.h"
-#include "formats/arrays/composed_table.h"
 #include "formats/arrays/record_array.h"
+#include "formats/arrays/row_column.h"
 #include "formats/bytes/transpose.h"
 #include "formats/chunk_grid.h"
+#include "formats/tables/composed_table.h"
 
 namespace npyfs {
 
@@ -123,54 +124,6 @@ const std::string& source_name(const StoredArray& stored, std::size_t part) {
                         : stored.sources[std::min(part, stored.sources.size() - 1)]->name();
 }
 
-// Each row of an array as a record.
-class RowColumn : public Column {
- public:
-  explicit RowColumn(ArrayPtr array) : array_(std::move(array)) {
-    item_.dtype = array_->dtype();
-    item_.shape.assign(array_->shape().begin() + 1, array_->shape().end());
-    row_nbytes_ = size() > 0 ? array_->nbytes() / size() : 0;
-  }
-
-  std::uint64_t size() const override { return array_->shape().front(); }
-  void inspect(std::uint64_t /*record*/, Item& item) const override { item = item_; }
-  std::optional<Item> uniform() const override { return item_; }
-  std::uint64_t run(std::uint64_t record) const override { return size() - record; }
-  std::uint64_t shard_run(std::uint64_t record) const override { return array_->shard_run(record); }
-  void plan(std::uint64_t record, ByteRange range, Plan& plan) const override {
-    const std::uint64_t begin = record * row_nbytes_;
-    array_->plan({begin + range.begin, begin + range.end}, plan);
-  }
-
- private:
-  ArrayPtr array_;
-  Item item_;
-  std::uint64_t row_nbytes_;
-};
-
-class RowTable : public RecordTable {
- public:
-  RowTable(std::vector<TableField> fields, std::vector<SourcePtr> sources)
-      : sources_(std::move(sources)) {
-    for (TableField& named : fields) {
-      Field& field = fields_.emplace_back();
-      field.name = std::move(named.name);
-      field.typed = std::move(named.column);
-      field.time_series = field.typed->time_series();
-    }
-  }
-
-  std::uint64_t size() const override { return fields_.front().typed->size(); }
-  const std::vector<Field>& fields() const override { return fields_; }
-  const std::vector<StoredUnit>& stored() const override { return stored_; }
-  std::vector<SourcePtr> sources() const override { return sources_; }
-
- private:
-  std::vector<Field> fields_;
-  std::vector<StoredUnit> stored_;  // none: rows have no bytes of their own
-  std::vector<SourcePtr> sources_;
-};
-
 }  // namespace
 
 ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name, bool in_c_order) {
@@ -215,24 +168,6 @@ std::shared_ptr<const StoredNpy> whole_npy(const StoredArray& stored) {
 
 std::uint64_t row_count(const Array& array) {
   return array.shape().empty() ? 1 : array.shape().front();
-}
-
-std::shared_ptr<const Column> make_row_column(ArrayPtr array) {
-  return std::make_shared<RowColumn>(std::move(array));
-}
-
-ItemsPtr row_items(const ArrayPtr& array) {
-  ItemsOf rows;
-  rows.dtype = array->dtype();
-  rows.shape.assign(array->shape().begin() + 1, array->shape().end());
-  rows.column = make_row_column(array);
-  rows.storage = array->storage();
-  return std::make_shared<const Items>(std::move(rows));
-}
-
-std::shared_ptr<const RecordTable> make_row_table(std::vector<TableField> fields,
-                                                  std::vector<SourcePtr> sources) {
-  return std::make_shared<RowTable>(std::move(fields), std::move(sources));
 }
 
 }  // namespace npyfs

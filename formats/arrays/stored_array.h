@@ -29,18 +29,4 @@ std::shared_ptr<const StoredNpy> whole_npy(const StoredArray& stored);
 // Rows along axis 0, or 1 for an array without axes.
 std::uint64_t row_count(const Array& array);
 
-// Each row of the array, which is in C order and has an axis, as a record.
-std::shared_ptr<const Column> make_row_column(ArrayPtr array);
-// The same as items, for the arrays of views.
-ItemsPtr row_items(const ArrayPtr& array);
-
-// Columns of one size as the fields of a table, so that they can be joined with the records of
-// other sources.
-struct TableField {
-  std::string name;
-  std::shared_ptr<const Column> column;
-};
-std::shared_ptr<const RecordTable> make_row_table(std::vector<TableField> fields,
-                                                  std::vector<SourcePtr> sources);
-
 }  // namespace npyfs

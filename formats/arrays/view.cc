@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "formats/arrays/composed_table.h"
 #include "formats/arrays/pad_value.h"
 #include "formats/arrays/record_array.h"
 #include "formats/arrays/recordings.h"
-#include "formats/arrays/stored_array.h"
+#include "formats/arrays/row_column.h"
+#include "formats/tables/composed_table.h"
 
 namespace npyfs {
 
@@ -147,7 +147,7 @@ class DirectoryViewer {
     const auto [known, is_new] = pairs_.try_emplace(pair.get());
     if (is_new) {
       try {
-        known->second = ragged_items(*pair, context_.find_offsets(pair));
+        known->second = row_items(pair->values, context_.find_offsets(pair));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kUnsupported) {
           throw;

@@ -9,8 +9,8 @@
 
 #include "formats/arrays/dataset.h"
 #include "formats/arrays/ragged.h"
-#include "formats/arrays/view_words.h"
 #include "formats/bytes/error.h"
+#include "formats/tables/view_words.h"
 
 namespace npyfs {
 

@@ -8,6 +8,7 @@
 #include "formats/kaldi/ark.h"
 #include "formats/kaldi/scp.h"
 #include "formats/kaldi/segments.h"
+#include "formats/table_overlay.h"
 
 namespace npyfs {
 
@@ -41,37 +42,6 @@ ObjectIndex words_for(const StringList& keys, const SourcePtr& file, OpenContext
   }
   return chosen;
 }
-
-class DataDirTable : public RecordTable {
- public:
-  explicit DataDirTable(std::shared_ptr<const RecordTable> main)
-      : main_(std::move(main)), fields_(main_->fields()), sources_(main_->sources()) {}
-
-  void add_words(const std::string& name, ObjectIndex words) {
-    const auto table = make_kaldi_table(std::move(words));
-    const auto& sources = table->sources();
-    sources_.insert(sources_.end(), sources.begin(), sources.end());
-    Field field = table->fields().front();
-    field.name = name;
-    fields_.push_back(std::move(field));
-    others_.push_back(table);
-  }
-
-  std::uint64_t size() const override { return main_->size(); }
-  const std::vector<Field>& fields() const override { return fields_; }
-  const std::vector<StoredUnit>& stored() const override { return main_->stored(); }
-  std::vector<SourcePtr> sources() const override { return sources_; }
-  KeyKind key_kind() const override { return main_->key_kind(); }
-  std::string_view text_key(std::uint64_t record) const override { return main_->text_key(record); }
-  const Damage* damage(std::uint64_t record) const override { return main_->damage(record); }
-  std::uint64_t damaged_count() const override { return main_->damaged_count(); }
-
- private:
-  std::shared_ptr<const RecordTable> main_;
-  std::vector<std::shared_ptr<const RecordTable>> others_;
-  std::vector<Field> fields_;
-  std::vector<SourcePtr> sources_;
-};
 
 // The directory's own files may be links that lead out of it.
 class DirFiles {
@@ -130,13 +100,18 @@ std::shared_ptr<const RecordTable> open_data_dir(const std::string& path, OpenCo
   ObjectIndex main = read_main(path, files, wanted.value_or(Wanted{}), context);
   const StringList keys = main.keys;
   const std::string keys_of = main.more_sources.back()->name();  // the script or the segments
-  auto table = std::make_shared<DataDirTable>(make_kaldi_table(std::move(main)));
+  auto table = std::make_shared<TableOverlay>(make_kaldi_table(std::move(main)));
+  std::vector<Field> fields = table->fields();
   for (const char* name : {"text", "utt2spk"}) {
     if (const SourcePtr file = files.open(name)) {
       require_unique(keys, keys_of);
-      table->add_words(name, words_for(keys, file, context));
+      TablePtr words = make_kaldi_table(words_for(keys, file, context));
+      fields.push_back(words->fields().front());
+      fields.back().name = name;
+      table->add_source_table(std::move(words));
     }
   }
+  table->set_fields(std::move(fields));
   return table;
 }
 

@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "formats/arrays/composed_table.h"
 #include "formats/bytes/record_set.h"
 #include "formats/damage_list.h"
+#include "formats/tables/composed_table.h"
 #include "tests/arrays/review_tables.h"
 
 namespace npyfs::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/arrays/survey.h"
+#include "formats/tables/survey.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/arrays/cut.h"
+#include "formats/tables/cut.h"
 
 #include <fmt/format.h>
 
@@ -10,22 +10,11 @@
 #include <unordered_map>
 
 #include "formats/bytes/error.h"
+#include "formats/tables/join.h"
 
 namespace npyfs {
 
 namespace {
-
-std::string key_text(const RecordTable& table, std::uint64_t record) {
-  switch (table.key_kind()) {
-    case KeyKind::kNone:
-      break;
-    case KeyKind::kInteger:
-      return std::to_string(table.int_key(record));
-    case KeyKind::kText:
-      return std::string(table.text_key(record));
-  }
-  return std::to_string(record);
-}
 
 // FNV-1a, then the finaliser of SplitMix64, as keys that differ in their last digit only must be
 // told apart in all bits. In [0, 1), the same on every machine.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/arrays/permutation.h"
+#include "formats/tables/permutation.h"
 
 #include <algorithm>
 #include <bit>

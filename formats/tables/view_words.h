@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/arrays/record_map.h"
 #include "formats/bytes/value.h"
+#include "formats/tables/record_map.h"
 
 namespace npyfs {
 

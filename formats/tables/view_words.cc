@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/arrays/view_words.h"
+#include "formats/tables/view_words.h"
 
 #include <fmt/format.h>
 

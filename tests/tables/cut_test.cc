@@ -2,7 +2,7 @@
 //
 // One split cut into several.
 
-#include "formats/arrays/cut.h"
+#include "formats/tables/cut.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/arrays/find_damage.h"
+#include "formats/tables/find_damage.h"
 
 #include <fmt/format.h>
 

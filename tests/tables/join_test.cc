@@ -2,7 +2,7 @@
 //
 // Rows of one table for the records of another.
 
-#include "formats/arrays/join.h"
+#include "formats/tables/join.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <map>
 #include <random>
 
-#include "formats/arrays/key_map.h"
+#include "formats/tables/key_map.h"
 #include "tests/formats/records.h"
 #include "tests/support/fake_table.h"
 

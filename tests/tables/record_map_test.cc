@@ -3,7 +3,7 @@
 // The algebra of record maps: every map against the list of places it stands for, and the words of
 // views as maps.
 
-#include "formats/arrays/record_map.h"
+#include "formats/tables/record_map.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include <set>
 #include <utility>
 
-#include "formats/arrays/permutation.h"
-#include "formats/arrays/view_words.h"
+#include "formats/tables/permutation.h"
+#include "formats/tables/view_words.h"
 
 namespace npyfs {
 namespace {

@@ -1,35 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/arrays/key_map.h"
+#include "formats/tables/key_map.h"
 
 #include <fmt/format.h>
 
-#include "formats/arrays/join.h"
 #include "formats/bytes/endian.h"
 #include "formats/bytes/string_list.h"
 #include "formats/bytes/utf8.h"
 #include "formats/extents.h"
 #include "formats/registry.h"
+#include "formats/table_overlay.h"
+#include "formats/tables/join.h"
 
 namespace npyfs {
 
 namespace {
-
-class MappedTable : public RecordTable {
- public:
-  MappedTable(TablePtr base, StringList keys) : base_(std::move(base)), keys_(std::move(keys)) {}
-
-  std::uint64_t size() const override { return base_->size(); }
-  const std::vector<Field>& fields() const override { return base_->fields(); }
-  const std::vector<StoredUnit>& stored() const override { return base_->stored(); }
-  std::vector<SourcePtr> sources() const override { return base_->sources(); }
-  KeyKind key_kind() const override { return KeyKind::kText; }
-  std::string_view text_key(std::uint64_t record) const override { return keys_[record]; }
-
- private:
-  TablePtr base_;
-  StringList keys_;
-};
 
 // Back from numpy's <U; lone surrogates are bytes that were no UTF-8.
 std::string from_utf32(std::span<const std::byte> text) {
@@ -73,6 +58,12 @@ StringList values_of_field(const RecordTable& table, const Field& field, const V
   return values;
 }
 
+TablePtr with_keys(TablePtr table, StringList keys) {
+  auto mapped = std::make_shared<TableOverlay>(std::move(table));
+  mapped->set_text_keys(std::move(keys));
+  return mapped;
+}
+
 SourcePtr open_map(const std::string& map) {
   try {
     return open_named_file(map);
@@ -92,7 +83,7 @@ SourcePtr open_map(const std::string& map) {
 TablePtr map_keys(TablePtr table, const std::string& map, const Verifier& verifier) {
   for (const Field& field : table->fields()) {
     if (field.name == map && field.typed != nullptr) {
-      return std::make_shared<MappedTable>(table, values_of_field(*table, field, verifier));
+      return with_keys(table, values_of_field(*table, field, verifier));
     }
   }
   const auto values = read_key_map(*open_map(map));
@@ -114,7 +105,7 @@ TablePtr map_keys(TablePtr table, const std::string& map, const Verifier& verifi
     }
     keys.append(found->second);
   }
-  return std::make_shared<MappedTable>(std::move(table), std::move(keys));
+  return with_keys(std::move(table), std::move(keys));
 }
 
 }  // namespace npyfs

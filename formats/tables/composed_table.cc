@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/arrays/composed_table.h"
+#include "formats/tables/composed_table.h"
 
 #include <fmt/format.h>
 

@@ -2,12 +2,13 @@
 //
 // Tables made of tables, against what they are made of.
 
+#include "formats/tables/composed_table.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "formats/arrays/composed_table.h"
 #include "formats/arrays/layout.h"
 #include "tests/support/fake_table.h"
 #include "tests/support/read_plan.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/arrays/record_map.h"
+#include "formats/tables/record_map.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "formats/arrays/join.h"
+#include "formats/tables/join.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,15 @@
 namespace npyfs {
 
 std::string key_text(const RecordTable& table, std::uint64_t record) {
-  return table.key_kind() == KeyKind::kInteger ? std::to_string(table.int_key(record))
-                                               : std::string(table.text_key(record));
+  switch (table.key_kind()) {
+    case KeyKind::kNone:
+      break;
+    case KeyKind::kInteger:
+      return std::to_string(table.int_key(record));
+    case KeyKind::kText:
+      return std::string(table.text_key(record));
+  }
+  return std::to_string(record);
 }
 
 namespace {

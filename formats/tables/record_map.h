@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "formats/arrays/permutation.h"
+#include "formats/tables/permutation.h"
 
 namespace npyfs {
 

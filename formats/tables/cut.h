@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/arrays/record_map.h"
 #include "formats/record_table.h"
+#include "formats/tables/record_map.h"
 
 namespace npyfs {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "formats/arrays/record_map.h"
 #include "formats/record_table.h"
+#include "formats/tables/record_map.h"
 
 namespace npyfs {
 

@@ -20,7 +20,8 @@ struct Join {
   std::vector<std::uint64_t> missing;
 };
 
-// Integer keys join text keys as the text they print as. Empty where there are no keys.
+// The text of a record's key, or of its index where there are no keys. An integer key joins the
+// text key that it prints as.
 std::string key_text(const RecordTable& table, std::uint64_t record);
 
 // Throws kCorrupt where two records of `table`, which messages call `name`, have one key. A table
