@@ -32,6 +32,9 @@ class ArkReader {
         Object object;
         objects_.read(cursor_, false, object);
         objects_.check_company(cursor_, object);
+        if (const auto fault = ObjectReader::find_fault(cursor_, object)) {
+          index_.damage.add(index_.objects.size(), [&] { return Damage{*fault, std::nullopt}; });
+        }
         index_.objects.push_back(object);
         index_.keys.append(key_);
         skip_surplus(object);
@@ -42,6 +45,7 @@ class ArkReader {
     settle();
     check_sorted();
     index_.objects.shrink_to_fit();
+    index_.damage.shrink();
     index_.keys.shrink();
     return std::move(index_);
   }

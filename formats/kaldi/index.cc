@@ -349,6 +349,14 @@ void ObjectReader::read_file(Cursor& cursor, bool bounded, Object& object) const
   cursor.hop(nbytes, "the file");
 }
 
+std::optional<Error> ObjectReader::find_fault(const Cursor& cursor, const Object& object) {
+  if (!is_file(object.kind) || object.nbytes > 0) {
+    return std::nullopt;
+  }
+  return cursor.fault(object.offset,
+                      fmt::format("the {} has 0 bytes, expected a header", kind_name(object.kind)));
+}
+
 void ObjectReader::note_wave(const Cursor& cursor, const Object& object, const WavHeader& header) {
   if (header.truncated && ++truncated_ == 1) {
     context_.warn(cursor

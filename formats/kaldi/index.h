@@ -76,6 +76,8 @@ class ObjectReader {
   // nothing else. Throws kCorrupt, kUnsupported or kTooLarge, and then remembers nothing of the
   // object; see parse_binary_object for what `object` is.
   void read(Cursor& cursor, bool bounded, Object& object);
+  // Behind each read(): what is wrong with an object that is framed well, a file of no bytes.
+  static std::optional<Error> find_fault(const Cursor& cursor, const Object& object);
   // For archives, behind each read(): throws kCorrupt where the object is not of the kind of those
   // before it.
   void check_company(const Cursor& cursor, const Object& object);

@@ -97,6 +97,9 @@ class ScpReader {
       require_bounded(place);
       objects_.read(cursor, place.whole_file || place.is_command(), object);
       object.source = current_source_;
+      if (const auto fault = ObjectReader::find_fault(cursor, object)) {
+        throw Error(*fault);
+      }
       note_overlap(place, object);
       index_.objects[record] = object;
     } catch (const Error& error) {

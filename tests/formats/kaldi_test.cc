@@ -5,6 +5,7 @@
 
 #include "formats/kaldi/kaldi.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -26,6 +27,8 @@ namespace npyfs::testing {
 namespace {
 
 using std::string_literals::operator""s;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string table(const std::string& name) { return data_path("kaldi/tables/" + name); }
 
@@ -283,6 +286,36 @@ TEST(Kaldi, AFileInAnEnvelopeThatIsCutIsOneRecordsDamage) {
             std::string::npos);
   write_file(folder / "c.scp", "c c.flac\n");
   EXPECT_EQ(open_records(kScp, folder / "c.scp").table->fields()[0].extension, "wav");
+}
+
+// numpy.load() and soundfile.read() of nothing fail, so kaldiio does.
+TEST(Kaldi, AFileOfNoBytesInAnEnvelopeIsOneRecordsDamage) {
+  const std::string npy = envelope("NPY", read_file(data_path("payloads/audio/s16.flac.npy")));
+  const std::string flac = envelope("AUDIO", read_file(data_path("payloads/audio/s16.flac")));
+  const std::pair<const char*, std::string> both[] = {{"NPY", npy}, {"AUDIO", flac}};
+  for (const auto& [name, whole] : both) {
+    SCOPED_TRACE(name);
+    const std::string nothing = name + "\4"s + std::string(4, '\0');
+    const TemporaryFolder folder;
+    const std::string begin = "a " + whole + "b ";
+    write_file(folder / "a.ark", begin + nothing + "c " + whole);
+    write_file(folder / "a.scp", "a a.ark:2\nb a.ark:" + std::to_string(begin.size()) + "\n");
+    const Opened script = open_records(kScp, folder / "a.scp");
+    const Opened archive = open_records(kArk, folder / "a.ark");
+    ASSERT_EQ(script.table->size(), 2U);
+    ASSERT_EQ(archive.table->size(), 3U);
+    for (const Opened* opened : {&script, &archive}) {
+      EXPECT_EQ(opened->table->damage(0), nullptr);
+      ASSERT_NE(opened->table->damage(1), nullptr);
+      EXPECT_THAT(opened->table->damage(1)->error.what(),
+                  AllOf(HasSubstr("a.ark at byte " + std::to_string(begin.size() + nothing.size())),
+                        HasSubstr("has 0 bytes")));
+      EXPECT_EQ(opened->table->damaged_count(), 1U);
+    }
+    EXPECT_THAT(script.table->damage(1)->error.what(), HasSubstr("a.scp line 2: "));
+    EXPECT_EQ(archive.table->damage(2), nullptr);
+    EXPECT_EQ(read_record(*archive.table, 2), read_record(*archive.table, 0));
+  }
 }
 
 // A script whose lines name objects of one file.
