@@ -181,15 +181,10 @@ class FieldLayout {
   }
 
   void warn_of_damaged() {
-    if (found_.damaged->empty()) {
-      return;
-    }
-    const Error& first = found_.damaged->first().error;
-    const std::uint64_t more = found_.damaged->size() - 1;
-    result_.damage_text = more > 0
-                              ? fmt::format("{} (and {} more damaged records)", first.what(), more)
-                              : std::string(first.what());
-    warn_(result_.damage_text);
+    found_.faults.tell([&](const std::string& text) {
+      result_.damage_texts.push_back(text);
+      warn_(text);
+    });
   }
 
   void warn_of_unsized() {

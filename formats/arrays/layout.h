@@ -31,7 +31,7 @@ struct LaidOutField {
   std::optional<std::uint32_t> rate_hz;
   // Records found damaged on the way, and what was warned of them.
   std::vector<std::uint64_t> damaged;
-  std::string damage_text;
+  std::vector<std::string> damage_texts;
 };
 
 // `name` is what choices call the field; the arrays bear it too. Throws kCorrupt or kUnsupported

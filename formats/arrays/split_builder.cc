@@ -10,6 +10,7 @@
 #include "formats/arrays/names.h"
 #include "formats/arrays/pickled_table.h"
 #include "formats/arrays/sources_by_array.h"
+#include "formats/bytes/fault_tally.h"
 #include "formats/extents.h"
 #include "formats/tables/composed_table.h"
 #include "formats/tables/find_damage.h"
@@ -169,16 +170,14 @@ void SplitBuilder::add_damaged(const RecordTable& table, std::vector<std::uint64
   if (table.damaged_count() == 0) {
     return;
   }
-  const std::size_t before = bad.size();
+  FaultTally faults("records", "left out");
   for (std::uint64_t record = 0; record < table.size(); ++record) {
     if (const Damage* damage = table.damage(record)) {
-      if (bad.size() == before) {
-        warn_(
-            fmt::format("{}; left out ({} records)", damage->error.what(), table.damaged_count()));
-      }
+      faults.add(damage->error);
       bad.push_back(record);
     }
   }
+  faults.tell(warn_);
 }
 
 void SplitBuilder::leave_out_of_all(const std::vector<std::uint64_t>& rows) {
@@ -241,7 +240,9 @@ bool SplitBuilder::lay_out_all() {
           lay_out(name, *field, member.table, options_.fields, any_permissive ? remember : warn_);
       if (is_permissive(member) && !laid.damaged.empty()) {
         damaged.insert(damaged.end(), laid.damaged.begin(), laid.damaged.end());
-        left_out.insert(laid.damage_text + "; left out");
+        for (const std::string& text : laid.damage_texts) {
+          left_out.insert(text + "; left out");
+        }
       }
       if (laid.rate_hz || !laid.arrays.empty()) {
         rates_[renamed(name)] = laid.rate_hz;

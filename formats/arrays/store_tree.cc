@@ -359,14 +359,17 @@ class TreeBuilder {
       warn_(fmt::format("{}; {} is left out", error.what(), what));
       return false;
     }
-    if (damage.damaged == 0) {
+    if (damage.faults.count() == 0) {
       return true;
     }
-    std::string text = damage.first;
-    if (damage.checked > 1) {
-      text += fmt::format(" ({} of {} chunks of {} fail)", damage.damaged, damage.checked, what);
-    }
-    warn_(options_.permissive ? fmt::format("{}; {} is left out", text, what) : text);
+    const std::string outcome = options_.permissive ? fmt::format("; {} is left out", what) : "";
+    damage.faults.for_each([&](const std::string& text, std::uint64_t count) {
+      warn_(text +
+            (damage.checked > 1
+                 ? fmt::format(" ({} of {} chunks of {} fail)", count, damage.checked, what)
+                 : "") +
+            outcome);
+    });
     return !options_.permissive;
   }
 

@@ -11,21 +11,59 @@ namespace npyfs {
 
 namespace {
 
-// The message without its numbers and what it quotes.
+// Where the name of a record's key ends that begins at `at`, as messages have it: "(key NAME)".
+std::size_t end_of_key(std::string_view said, std::size_t at) {
+  std::size_t close = said.find(')', at);
+  while (close != std::string_view::npos && close + 1 < said.size() && said[close + 1] != ' ' &&
+         said[close + 1] != ',') {
+    close = said.find(')', close + 1);
+  }
+  return std::min(close, said.size());
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+// How many bytes from `at` on are a number: a digit, or a word of hexadecimal ones, such as a
+// checksum.
+std::size_t number_nbytes(std::string_view said, std::size_t at) {
+  const std::string_view rest = said.substr(at);
+  const auto end = std::find_if_not(rest.begin(), rest.end(), is_word);
+  const std::string_view word = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
+  const bool whole = at == 0 || !is_word(said[at - 1]);
+  const bool hexadecimal =
+      word.find_first_not_of("0123456789abcdef", word.starts_with("0x") ? 2 : 0) ==
+      std::string_view::npos;
+  return whole && hexadecimal && std::any_of(word.begin(), word.end(), is_digit) ? word.size()
+         : is_digit(said[at])                                                    ? 1
+                                                                                 : 0;
+}
+
+// The message without its numbers, what it quotes, and keys.
 std::string pattern_of(std::string_view said) {
+  constexpr std::string_view kKey = "(key ";
   std::string pattern;
   for (std::size_t at = 0; at < said.size(); ++at) {
+    if (said.substr(at).starts_with(kKey)) {
+      pattern += kKey;
+      at = end_of_key(said, at + kKey.size()) - 1;
+      continue;
+    }
     const char c = said[at];
-    const std::size_t close = c == '\'' ? said.find('\'', at + 1) : std::string_view::npos;
+    const bool quotes = c == '\'' || c == '"';
+    const std::size_t close = quotes ? said.find(c, at + 1) : std::string_view::npos;
     if (close != std::string_view::npos) {
       pattern += "''";
       at = close;
-    } else if (std::isdigit(static_cast<unsigned char>(c)) == 0) {
+    } else if (const std::size_t nbytes = number_nbytes(said, at); nbytes == 0) {
       pattern += c;
-    } else if (pattern.ends_with(" -")) {
-      pattern.back() = '#';  // its sign
-    } else if (!pattern.ends_with('#')) {
-      pattern += '#';
+    } else {
+      at += nbytes - 1;
+      if (pattern.ends_with(" -")) {
+        pattern.back() = '#';  // its sign
+      } else if (!pattern.ends_with('#')) {
+        pattern += '#';
+      }
     }
   }
   return pattern;
@@ -46,8 +84,8 @@ void FaultTally::add(std::string_view said, std::string_view text, std::uint64_t
     }
   } else if (kinds_.size() < kMostKinds) {
     kinds_.push_back({std::move(pattern), std::string(text), order, 1});
-  } else {
-    ++of_other_kinds_;
+  } else if (++of_other_kinds_ == 1) {
+    other_text_ = text;
   }
 }
 
@@ -66,11 +104,20 @@ std::string FaultTally::and_more(std::uint64_t count) const {
 
 void FaultTally::tell(const std::function<void(const std::string& text)>& warn) const {
   const std::string outcome = outcome_.empty() ? "" : "; " + outcome_;
+  for_each([&](const std::string& text, std::uint64_t count) {
+    warn(text + outcome + and_more(count));
+  });
+}
+
+void FaultTally::for_each(
+    const std::function<void(const std::string& text, std::uint64_t count)>& take) const {
   for (const Kind& kind : sorted()) {
-    warn(kind.text + outcome + and_more(kind.count));
+    take(kind.text, kind.count);
   }
   if (of_other_kinds_ > 0) {
-    warn(fmt::format("{} more {} have faults of further kinds{}", of_other_kinds_, unit_, outcome));
+    take(fmt::format("there are more than {} kinds of faults; one of the others is: {}", kMostKinds,
+                     other_text_),
+         of_other_kinds_);
   }
 }
 

@@ -15,8 +15,8 @@
 namespace npyfs {
 
 // Counts faults by kind and keeps the text of the first of each. Two faults are of one kind if
-// their messages differ only in numbers and in what is quoted. Small, whatever a file holds: no
-// more than kMostKinds texts are kept. One thread.
+// their messages differ only in numbers, in what is quoted, and in keys. Small, whatever a file
+// holds: no more than kMostKinds texts are kept. One thread.
 class FaultTally {
  public:
   static constexpr std::size_t kMostKinds = 16;
@@ -36,6 +36,10 @@ class FaultTally {
   std::string summary() const;
   // One line a kind, in the order of their first: "<text>[; <outcome>][ (and N more <unit>)]".
   void tell(const std::function<void(const std::string& text)>& warn) const;
+  // The same for whoever has other words for how many there are: the text of each kind's first, and
+  // how many there are of the kind. Kinds that there was no room for count as one.
+  void for_each(
+      const std::function<void(const std::string& text, std::uint64_t count)>& take) const;
 
  private:
   struct Kind;
@@ -54,6 +58,7 @@ class FaultTally {
   std::vector<Kind> kinds_;
   std::uint64_t count_ = 0;
   std::uint64_t of_other_kinds_ = 0;  // that there is no room for
+  std::string other_text_;            // of the first of them
 };
 
 }  // namespace npyfs

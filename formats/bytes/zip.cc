@@ -154,10 +154,11 @@ Error wrong_name(const ByteSource& archive, const ZipMember& member, std::size_t
   const std::uint64_t offset = member.header_offset + kLocalNbytes;
   std::string name(std::min<std::uint64_t>(name_nbytes, archive.nbytes() - offset), '\0');
   archive.read_at(offset, std::as_writable_bytes(std::span(name)));
-  return corrupt_at(archive.name(), offset,
-                    fmt::format("the name of {} in its own header is {}, expected the same as in "
-                                "the archive's directory; the file is damaged: copy it again",
-                                printable(member.name), printable(name)));
+  return corrupt_at(
+      archive.name(), offset,
+      fmt::format("the name of '{}' in its own header is '{}', expected the same as in "
+                  "the archive's directory; the file is damaged: copy it again",
+                  printable(member.name), printable(name)));
 }
 
 }  // namespace
@@ -325,9 +326,10 @@ std::uint64_t zip_data_offset(const ByteSource& archive, const ZipMember& member
   std::vector<std::byte> header(kLocalNbytes + member.name.size());
   archive.read_at(member.header_offset, header);
   if (u32(header.data()) != kLocal) {
-    throw corrupt_at(archive.name(), member.header_offset,
-                     fmt::format("the signature of the header of {} is {:#010x}, expected {:#010x}",
-                                 printable(member.name), u32(header.data()), kLocal));
+    throw corrupt_at(
+        archive.name(), member.header_offset,
+        fmt::format("the signature of the header of '{}' is {:#010x}, expected {:#010x}",
+                    printable(member.name), u32(header.data()), kLocal));
   }
   const std::size_t name_nbytes = u16(header.data() + 26);
   const auto name = std::span(header).subspan(kLocalNbytes);
@@ -339,7 +341,7 @@ std::uint64_t zip_data_offset(const ByteSource& archive, const ZipMember& member
       member.header_offset + kLocalNbytes + name_nbytes + u16(header.data() + 28);
   if (!lies_within(offset, member.stored_nbytes, archive.nbytes())) {
     throw corrupt_at(archive.name(), member.header_offset + 26,
-                     fmt::format("{} has {} bytes from {} on, expected them within the archive",
+                     fmt::format("'{}' has {} bytes from {} on, expected them within the archive",
                                  printable(member.name), member.stored_nbytes, offset));
   }
   return offset;
@@ -349,7 +351,7 @@ void require_plausible(const ByteSource& archive, const ZipMember& member) {
   if (member.nbytes / kMostRatio > member.stored_nbytes) {
     throw corrupt_at(
         archive.name(), member.crc_offset + 8,
-        fmt::format("{} has {} bytes that decode to {}, expected at most {} times as "
+        fmt::format("'{}' has {} bytes that decode to {}, expected at most {} times as "
                     "many",
                     printable(member.name), member.stored_nbytes, member.nbytes, kMostRatio));
   }
@@ -372,7 +374,7 @@ void read_zip_member(const ByteSource& archive, const ZipMember& member, std::sp
   }
   if (const std::uint32_t found = crc32(out); found != member.crc32) {
     throw corrupt_at(archive.name(), offset,
-                     fmt::format("the CRC-32 of {} is {:#010x}, expected {:#010x}; the file is "
+                     fmt::format("the CRC-32 of '{}' is {:#010x}, expected {:#010x}; the file is "
                                  "damaged",
                                  printable(member.name), found, member.crc32));
   }

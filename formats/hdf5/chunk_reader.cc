@@ -11,6 +11,7 @@
 
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/fault_tally.h"
 #include "formats/hdf5/chunk_index.h"
 #include "formats/hdf5/chunk_table.h"
 #include "formats/hdf5/filters.h"
@@ -76,7 +77,7 @@ class ChunkReader : public ChunkGrid {
                       "copy it again, or, where a writer has it open, mount it again",
                       printable(source_->name()), outside_text()));
     }
-    std::uint64_t damaged = 0;
+    FaultTally damaged("chunks");
     std::uint64_t unfiltered = 0;
     for (std::size_t i = 0; i < table_.size(); ++i) {
       const std::uint64_t chunk = table_.number(i);
@@ -84,7 +85,8 @@ class ChunkReader : public ChunkGrid {
       if (fault == Fault::kFilter) {
         ++unfiltered;
       } else if (fault != Fault::kNone) {
-        ++damaged;
+        const std::string text = text_of(fault, table_.at(i));
+        damaged.add(text, damage_at(chunk, table_.at(i), text).what());
         keep_damage(chunk, table_.at(i), fault);
       }
     }
@@ -110,10 +112,9 @@ class ChunkReader : public ChunkGrid {
       warn(fmt::format("{}; {} of its {} chunks cannot be read", filter_damage_->error.what(),
                        unfiltered, table_.size()));
     }
-    if (damaged > 0) {
-      warn(fmt::format("{}; {} of its {} chunks cannot be read",
-                       damaged_.begin()->second.error.what(), damaged, table_.size()));
-    }
+    damaged.for_each([&](const std::string& text, std::uint64_t count) {
+      warn(fmt::format("{}; {} of its {} chunks cannot be read", text, count, table_.size()));
+    });
   }
 
   // Nothing is known of where its chunks lie.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/fault_tally.h"
 #include "formats/hdf5/array_names.h"
 #include "formats/hdf5/array_opener.h"
 #include "formats/hdf5/file_set.h"
@@ -19,7 +20,7 @@ namespace npyfs {
 
 namespace {
 
-// Of what is left out for its own reason: then their number.
+// Of what is left out for its own reason: behind them a line for each kind of reason.
 constexpr std::size_t kMostWarnings = 100;
 
 class Opener {
@@ -40,10 +41,7 @@ class Opener {
     }
     const VisitScope scope(links_, {&file, "/", LinkFollower::Visit::kLink});
     build(file, "/", described.groups.front(), store->root);
-    if (left_out_ > kMostWarnings) {
-      context_.warn(fmt::format("{}: {} more are left out", printable(source->name()),
-                                left_out_ - kMostWarnings));
-    }
+    further_left_out_.tell(context_.warn);
     store->root.name.clear();
     return store;
   }
@@ -52,11 +50,13 @@ class Opener {
   using VisitScope = LinkFollower::VisitScope;
 
   void leave_out(const LinkedFile& file, const std::string& path, const Error& error) {
+    const std::string text = fmt::format("{}: {}: left out: {}", printable(file.source()->name()),
+                                         printable(path), error.what());
     if (++left_out_ > kMostWarnings) {
-      return;
+      further_left_out_.add(error.said(), text);
+    } else {
+      context_.warn(text);
     }
-    context_.warn(fmt::format("{}: {}: left out: {}", printable(file.source()->name()),
-                              printable(path), error.what()));
   }
 
   // `path` is that of the group in the file.
@@ -112,6 +112,7 @@ class Opener {
   LinkFollower links_;
   ArrayOpener arrays_;
   std::size_t left_out_ = 0;
+  FaultTally further_left_out_{"objects"};
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "formats/bytes/fault_tally.h"
 #include "formats/bytes/key_order.h"
 #include "formats/bytes/line_reader.h"
 #include "formats/bytes/words.h"
@@ -200,18 +201,11 @@ class Cutter {
   }
 
   void skip(std::uint32_t number, const std::string& why) {
-    if (++skipped_ == 1 || number < first_skipped_line_) {
-      first_skipped_line_ = number;
-      first_skipped_ = line_error(*segments_, number, why).what();
-    }
+    skipped_.add(line_error(*segments_, number, why), number);
   }
 
   ObjectIndex finish() {
-    if (skipped_ > 0) {
-      context_.warn(fmt::format(
-          "{}; left out{}", first_skipped_,
-          skipped_ > 1 ? fmt::format(" (and {} more lines)", skipped_ - 1) : std::string()));
-    }
+    skipped_.tell(context_.warn);
     index_.sources = std::move(recordings_.sources);
     index_.more_sources = std::move(recordings_.more_sources);
     index_.more_sources.push_back(segments_);
@@ -225,9 +219,7 @@ class Cutter {
   ObjectIndex index_;
   std::uint64_t last_recording_ = kNoRow;
   std::uint32_t last_rate_ = 0;
-  std::uint64_t skipped_ = 0;
-  std::uint32_t first_skipped_line_ = 0;
-  std::string first_skipped_;
+  FaultTally skipped_{"lines", "left out"};
 };
 
 }  // namespace

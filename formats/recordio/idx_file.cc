@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "formats/bytes/error.h"
+#include "formats/bytes/fault_tally.h"
 #include "formats/bytes/line_reader.h"
 #include "formats/bytes/text_view.h"
 
@@ -64,7 +65,7 @@ class IdxParser {
   bool parse(bool integer_keys, IdxFile& idx) {
     idx = {};
     idx.integer_keys = integer_keys;
-    bad_lines_ = 0;
+    bad_ = FaultTally("lines", "left out");
     LineReader lines(source_, kLineLimitNbytes);
     std::string_view text;
     while (lines.next(text)) {
@@ -78,9 +79,7 @@ class IdxParser {
         return false;
       }
     }
-    if (bad_lines_ > 0) {
-      warn_(fmt::format("{}; {} such lines are left out", first_bad_->what(), bad_lines_));
-    }
+    bad_.tell(warn_);
     return true;
   }
 
@@ -108,9 +107,7 @@ class IdxParser {
     if (!permissive_) {
       throw describe(lines, text);
     }
-    if (++bad_lines_ == 1) {
-      first_bad_ = describe(lines, text);
-    }
+    bad_.add(describe(lines, text));
   }
 
   Error describe(const LineReader& lines, std::string_view text) const {
@@ -124,8 +121,7 @@ class IdxParser {
   const ByteSource& source_;
   bool permissive_;
   const std::function<void(const std::string&)>& warn_;
-  std::uint64_t bad_lines_ = 0;
-  std::optional<Error> first_bad_;
+  FaultTally bad_{"lines", "left out"};
 };
 
 // Of entries with equal keys only the last line stays.

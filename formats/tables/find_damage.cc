@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/fault_tally.h"
 #include "formats/bytes/strict_reader.h"
 #include "formats/chunk_grid.h"
 
@@ -18,10 +21,12 @@ namespace npyfs {
 
 namespace {
 
-// Looks at one thing after another and notes what is wrong with the first that is damaged.
+// Looks at one thing after another and notes what is wrong with those that are damaged.
 class DamageSearch {
  public:
-  explicit DamageSearch(const Verifier& verifier) : verifier_(verifier) {}
+  // `unit` is what is looked at, in the plural.
+  DamageSearch(const Verifier& verifier, std::string unit)
+      : verifier_(verifier), faults_(std::move(unit)) {}
 
   bool is_intact(const Guard& guard) {
     return is_good([&] { verifier_.require_intact(guard); });
@@ -35,26 +40,25 @@ class DamageSearch {
       if (error.kind() != ErrorKind::kCorrupt && error.kind() != ErrorKind::kUnsupported) {
         throw;
       }
-      if (first_.empty()) {
-        first_ = error.what();
-      }
+      faults_.add(error);
       return false;
     }
     return true;
   }
 
   const Verifier& verifier() const { return verifier_; }
-  const std::string& first() const { return first_; }
+  const FaultTally& faults() const { return faults_; }
 
  private:
   const Verifier& verifier_;
-  std::string first_;
+  FaultTally faults_;
 };
 
 // Looks for the records of one stored unit that fail, many at a time while all are intact.
 class RecordSearch {
  public:
-  RecordSearch(DamageSearch& search, std::vector<std::uint64_t>& failing)
+  // Leaves out what is in `failing`, and adds what it finds.
+  RecordSearch(DamageSearch& search, std::set<std::uint64_t>& failing)
       : search_(search), failing_(failing) {}
 
   void add(std::uint64_t record, const Guard& guard) {
@@ -72,10 +76,11 @@ class RecordSearch {
 
   // To be called after the last record.
   void finish() {
-    if (!search_.is_intact(batch_)) {
+    if (!search_.verifier().is_intact(batch_)) {
       for (std::uint64_t i = 0; i < batch_.count; ++i) {
-        if (!search_.is_intact({batch_.checksums, batch_.first + i, 1})) {
-          failing_.push_back(first_record_ + i);
+        if (!failing_.contains(first_record_ + i) &&
+            !search_.is_intact({batch_.checksums, batch_.first + i, 1})) {
+          failing_.insert(first_record_ + i);
         }
       }
     }
@@ -86,7 +91,7 @@ class RecordSearch {
   static constexpr std::uint64_t kMaxBatch = 4096;
 
   DamageSearch& search_;
-  std::vector<std::uint64_t>& failing_;
+  std::set<std::uint64_t>& failing_;
   Guard batch_;
   std::uint64_t first_record_ = 0;
 };
@@ -94,13 +99,15 @@ class RecordSearch {
 // Looks at the parts of one stored array.
 class StoredSearch {
  public:
-  explicit StoredSearch(const Verifier& verifier) : search_(verifier) {}
+  explicit StoredSearch(const Verifier& verifier) : search_(verifier, "chunks") {}
 
   void look_at(const StoredNpy& npy) {
     if (npy.guarded_by != nullptr) {
-      count(search_.is_intact(npy.guard()));
+      ++checked_;
+      search_.is_intact(npy.guard());
     } else if (npy.storage != "mapped") {
-      count(search_.is_good([&] { read_all(npy); }));
+      ++checked_;
+      search_.is_good([&] { read_all(npy); });
     }
   }
 
@@ -115,27 +122,22 @@ class StoredSearch {
     for (std::uint64_t chunk = 0; chunk < grid.chunk_count(); ++chunk) {
       const ChunkPlace place = grid.locate(chunk);
       if (place.kind == ChunkPlace::Kind::kMapped && place.guard.checksums != nullptr) {
-        count(search_.is_intact(place.guard));
+        ++checked_;
+        search_.is_intact(place.guard);
       } else if (place.kind == ChunkPlace::Kind::kDecoded && grid.is_stored()) {
-        count(search_.is_good([&] { decode(grid, chunk); }));
+        ++checked_;
+        search_.is_good([&] { decode(grid, chunk); });
       } else if (place.kind == ChunkPlace::Kind::kDamaged) {
-        count(search_.is_good([&] { throw Error(place.damage->error); }));
+        ++checked_;
+        search_.is_good([&] { throw Error(place.damage->error); });
       }
     }
   }
 
-  FoundDamage take() {
-    found_.first = search_.first();
-    return std::move(found_);
-  }
+  FoundDamage found() const { return {checked_, search_.faults()}; }
 
  private:
   static constexpr std::size_t kReadNbytes = std::size_t{4} << 20;
-
-  void count(bool good) {
-    ++found_.checked;
-    found_.damaged += good ? 0 : 1;
-  }
 
   // What is decoded on the way checks itself.
   void read_all(const StoredNpy& npy) const {
@@ -160,15 +162,15 @@ class StoredSearch {
 
   DamageSearch search_;
   Block block_;
-  FoundDamage found_;
+  std::uint64_t checked_ = 0;
 };
 
 }  // namespace
 
 std::vector<std::uint64_t> find_failing(const RecordTable& table, const Verifier& verifier,
                                         const std::function<void(const std::string&)>& warn) {
-  DamageSearch search(verifier);
-  std::vector<std::uint64_t> failing;
+  DamageSearch search(verifier, "records");
+  std::set<std::uint64_t> failing;
   for (const StoredUnit& unit : table.stored()) {
     RecordSearch records(search, failing);
     for (std::uint64_t record = 0; record < table.size(); ++record) {
@@ -178,12 +180,10 @@ std::vector<std::uint64_t> find_failing(const RecordTable& table, const Verifier
     }
     records.finish();
   }
-  std::sort(failing.begin(), failing.end());
-  failing.erase(std::unique(failing.begin(), failing.end()), failing.end());
-  if (!failing.empty()) {
-    warn(fmt::format("{} ({} of {} records fail)", search.first(), failing.size(), table.size()));
-  }
-  return failing;
+  search.faults().for_each([&](const std::string& text, std::uint64_t count) {
+    warn(fmt::format("{} ({} of {} records fail)", text, count, table.size()));
+  });
+  return {failing.begin(), failing.end()};
 }
 
 FoundDamage find_damage(const StoredArray& stored, const Verifier& verifier) {
@@ -195,7 +195,7 @@ FoundDamage find_damage(const StoredArray& stored, const Verifier& verifier) {
       search.look_at(*std::get<std::shared_ptr<const ChunkGrid>>(part), stored.sources);
     }
   }
-  return search.take();
+  return search.found();
 }
 
 }  // namespace npyfs

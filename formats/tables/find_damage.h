@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/bytes/fault_tally.h"
 #include "formats/bytes/verifier.h"
 #include "formats/record_table.h"
 #include "formats/store.h"
@@ -16,13 +17,12 @@
 namespace npyfs {
 
 struct FoundDamage {
-  std::uint64_t checked = 0;  // records; of arrays chunks, a whole .npy file being one
-  std::uint64_t damaged = 0;  // of these
-  std::string first;          // what is wrong with the first
+  std::uint64_t checked = 0;    // chunks, a whole .npy file being one
+  FaultTally faults{"chunks"};  // of those that are damaged
 };
 
-// The records of a table that do not match their checksums: ascending, each once; warns of the
-// first. Throws what reading throws where that is no damage.
+// The records of a table that do not match their checksums: ascending, each once; warns of each
+// kind of fault. Throws what reading throws where that is no damage.
 std::vector<std::uint64_t> find_failing(const RecordTable& table, const Verifier& verifier,
                                         const std::function<void(const std::string&)>& warn);
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/bytes/fault_tally.h"
 #include "formats/damage_list.h"
 #include "formats/record_table.h"
 
@@ -37,6 +38,7 @@ struct Survey {
   // Records that cannot be read, with why. They have the rows that are known of them, else the
   // common shape, else the rows their size tells.
   std::shared_ptr<const DamageList> damaged;
+  FaultTally faults{"damaged records"};  // theirs
   // Those for which there is neither: they have no rows.
   std::uint64_t unsized = 0;
   std::uint64_t first_unsized = 0;

@@ -12,6 +12,7 @@
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/endian.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/fault_tally.h"
 #include "formats/bytes/strict_reader.h"
 #include "formats/bytes/utf8.h"
 
@@ -240,8 +241,7 @@ StoredArray open_texts(const std::string& name, const std::string& fill, const M
   const ArrayGrid lengths = make_lengths(make_grid, utf8_length(fill),
                                          [](Stored item) { return utf8_length(as_text(item)); });
   std::uint64_t longest = 1;
-  std::uint64_t damaged = 0;
-  std::string first_damage;
+  FaultTally damaged("chunks");
   const LastGuardVerifier verifier(*context.verifier);
   StrictReader reader(verifier);
   for (std::uint64_t chunk = 0; chunk < lengths.grid->chunk_count(); ++chunk) {
@@ -253,15 +253,13 @@ StoredArray open_texts(const std::string& name, const std::string& fill, const M
       if (error.kind() != ErrorKind::kCorrupt) {
         throw;
       }
-      if (++damaged == 1) {
-        first_damage = error.what();
-      }
+      damaged.add(error);
     }
   }
-  if (damaged > 0) {
-    context.warn(fmt::format("{}; {} of the array's {} chunks cannot be read", first_damage,
-                             damaged, lengths.grid->chunk_count()));
-  }
+  damaged.for_each([&](const std::string& text, std::uint64_t count) {
+    context.warn(fmt::format("{}; {} of the array's {} chunks cannot be read", text, count,
+                             lengths.grid->chunk_count()));
+  });
   const auto dtype = DType::from_user(fmt::format("<U{}", longest));
   if (!dtype) {
     throw Error(ErrorKind::kTooLarge, fmt::format("a text has {} characters", longest));

@@ -15,19 +15,17 @@ void RenamedMembers::look_at(const std::function<void()>& require_own_name) {
     if (error.kind() != ErrorKind::kCorrupt) {
       throw;
     }
-    if (++count_ == 1) {
-      first_ = error.what();
-    }
+    faults_.add(error);
   }
 }
 
 void RenamedMembers::tell(const std::string& where,
                           const std::function<void(const std::string&)>& warn) const {
-  if (count_ > 0) {
+  faults_.for_each([&](const std::string& text, std::uint64_t count) {
     warn(fmt::format("{}; {} {} so, and what is missing for that seems never to have been written",
-                     first_, count_ == 1 ? "1 member" : fmt::format("{} members", count_),
-                     where + (count_ == 1 ? " is" : " are")));
-  }
+                     text, count == 1 ? "1 member" : fmt::format("{} members", count),
+                     where + (count == 1 ? " is" : " are")));
+  });
 }
 
 }  // namespace npyfs

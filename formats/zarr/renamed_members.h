@@ -5,9 +5,10 @@
 
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
+
+#include "formats/bytes/fault_tally.h"
 
 namespace npyfs {
 
@@ -16,12 +17,11 @@ class RenamedMembers {
  public:
   // `require_own_name` throws kCorrupt for one that is; what else it throws is passed on.
   void look_at(const std::function<void()>& require_own_name);
-  // One line, if there were any. `where` they are.
+  // One line for each kind of fault, if there were any. `where` they are.
   void tell(const std::string& where, const std::function<void(const std::string&)>& warn) const;
 
  private:
-  std::uint64_t count_ = 0;
-  std::string first_;  // what is wrong with it
+  FaultTally faults_{"members"};
 };
 
 }  // namespace npyfs

@@ -38,6 +38,38 @@ TEST(FaultTally, TellsTheFirstAndTheCountOfEachKind) {
                   "d: key 'a b' is longer than key 'c'; left out (and 2 more lines)"));
 }
 
+TEST(FaultTally, KeysMakeNoKinds) {
+  FaultTally tally("records");
+  for (const std::string key : {"a", "b c", "d)e", "(key f)", "", "g"}) {
+    tally.add(corrupt_at("f", 1, "record 3 (key " + key + ") is 4 bytes and does not match"));
+  }
+  tally.add(corrupt_at("f", 1, "record 3 (key unclosed"));
+  tally.add(corrupt_at("f", 1, "record 3 (key "));
+  EXPECT_THAT(told(tally),
+              ElementsAre("f at byte 1: record 3 (key a) is 4 bytes and does not match "
+                          "(and 5 more records)",
+                          "f at byte 1: record 3 (key unclosed (and 1 more records)"));
+}
+
+TEST(FaultTally, NumbersMakeNoKinds) {
+  FaultTally tally("chunks");
+  for (const std::string sum : {"0df7e3b7", "d5e3c6ca", "0xdeadbeef", "-12", "7", "faded", "x7"}) {
+    tally.add(corrupt_at("f", 1, "the sum is " + sum + " here"));
+  }
+  EXPECT_THAT(told(tally),
+              ElementsAre("f at byte 1: the sum is 0df7e3b7 here (and 4 more chunks)",
+                          "f at byte 1: the sum is faded here", "f at byte 1: the sum is x7 here"));
+}
+
+TEST(FaultTally, WhatIsQuotedMakesNoKinds) {
+  FaultTally tally("lines");
+  for (const std::string line : {"a", "it's", "", "b 'c"}) {
+    tally.add(corrupt_at("f", 1, "line 3 is \"" + line + "\", expected a key"));
+  }
+  EXPECT_THAT(told(tally),
+              ElementsAre("f at byte 1: line 3 is \"a\", expected a key (and 3 more lines)"));
+}
+
 TEST(FaultTally, TheFirstIsThatOfTheLeastOrder) {
   FaultTally tally("lines");
   tally.add("a", "a at 9", 9);
@@ -50,11 +82,13 @@ TEST(FaultTally, TheFirstIsThatOfTheLeastOrder) {
 TEST(FaultTally, KeepsNoMoreTextsThanItHasRoomFor) {
   FaultTally tally("records");
   for (std::size_t i = 0; i < 3 * FaultTally::kMostKinds; ++i) {
-    tally.add(std::string(i + 1, 'x'), "text");
+    tally.add(std::string(i + 1, 'x'), "text " + std::to_string(i));
   }
   const auto lines = told(tally);
   ASSERT_THAT(lines, SizeIs(FaultTally::kMostKinds + 1));
-  EXPECT_EQ(lines.back(), "32 more records have faults of further kinds");
+  EXPECT_EQ(lines.back(),
+            "there are more than 16 kinds of faults; one of the others is: text 16 (and 31 more "
+            "records)");
 }
 
 TEST(Error, SaysWhatIsWrongApartFromItsPlace) {

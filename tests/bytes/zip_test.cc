@@ -117,7 +117,7 @@ TEST(Zip, AMemberHasOneName) {
   const std::string whole = writer.finish();
   const std::string expected =
       "set.zip at byte " + std::to_string(header + 30) +
-      ": the name of x/0.3 in its own header is x/0.1, expected the same as in the archive's "
+      ": the name of 'x/0.3' in its own header is 'x/0.1', expected the same as in the archive's "
       "directory; the file is damaged: copy it again";
   std::string bytes = whole;
   bytes.replace(bytes.rfind("x/0.1"), 5, "x/0.3");

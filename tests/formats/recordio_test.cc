@@ -281,12 +281,12 @@ TEST(Recordio, OffsetsBeyondTheEndConcernTheirRows) {
 }
 
 TEST(Recordio, ALineThatIsNoneIsLeftOutIfPermitted) {
-  const Made made(part(0, "a") + part(0, "b"), "0\t0\nnothing\n1\t12\n");
+  const Made made(part(0, "a") + part(0, "b"), "0\t0\nnothing\n1\t12\nx\n");
   EXPECT_TRUE(contains(made.refusal(), "d.idx at byte 4: line 2 is \"nothing\""));
   const Opened opened = made.open(permissive());
   EXPECT_EQ(read_records(*opened.table), (std::vector<std::string>{"a", "b"}));
   ASSERT_EQ(opened.warnings.size(), 1);
-  EXPECT_TRUE(contains(opened.warnings[0], "1 such lines are left out"));
+  EXPECT_TRUE(contains(opened.warnings[0], "; left out (and 1 more lines)"));
 }
 
 TEST(Recordio, WithAnIndexDamageIsConfinedToItsRecord) {

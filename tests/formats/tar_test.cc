@@ -32,6 +32,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using std::string_literals::operator""s;
 
@@ -311,6 +312,22 @@ TEST(WenetSamples, FollowLinksWithinTheArchiveAndStripTexts) {
               return extents;
             }()),
             " eins \n");
+}
+
+TEST(TarDamage, EachKindOfMemberThatIsLeftOutIsTold) {
+  const TemporaryFolder folder;
+  write_file(folder / "t.tar", tar_member({"a.txt", "1"}) + tar_member({"plain", "2"}) +
+                                   tar_member({"b.txt", "", '2'}) + tar_member({"c.txt", "", '2'}) +
+                                   tar_member({"d.txt", "", '6'}) + tar_member({"other", "3"}) +
+                                   tar_member({"e.txt", "", '2'}) + tar_end());
+  const Opened opened = open_records(kTar, folder / "t.tar");
+  EXPECT_THAT(opened.warnings,
+              ElementsAre(AllOf(HasSubstr("at byte 1024: member 'plain' has no extension"),
+                                EndsWith("; left out (and 1 more members)")),
+                          AllOf(HasSubstr("at byte 2048: member 'b.txt' is a symbolic link"),
+                                EndsWith("; left out (and 2 more members)")),
+                          AllOf(HasSubstr("at byte 3072: member 'd.txt' is no regular file"),
+                                EndsWith("; left out"))));
 }
 
 TEST(TarDamage, IsNamedWithItsPlace) {

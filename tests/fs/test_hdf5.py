@@ -382,6 +382,20 @@ class Whole(Hdf5Test):
         self.assertIn("t.h5: /back: left out: it leads back to itself, in a loop of links\n",
                       self.said)
 
+    def test_of_very_many_faults_each_kind_is_told(self):
+        with h5py.File(self.folder / "other.h5", "w") as file:
+            file["x"] = 1
+        with h5py.File(self.folder / "s.h5", "w") as file:
+            file["good"] = np.arange(3)
+            for number in range(103):
+                file[f"a{number:03d}"] = h5py.ExternalLink("gone.h5", "/x")
+            for number in range(2):
+                file[f"b{number}"] = h5py.ExternalLink("other.h5", f"/y{number}")
+        told = npyfs("info", self.folder / "s.h5").stderr.splitlines()
+        self.assertEqual(len(told), 102)
+        self.assertRegex(told[100], r"s\.h5: /a100: left out: .*gone\.h5: .* \(and 2 more objects\)$")
+        self.assertRegex(told[101], r"s\.h5: /b0: left out: .*no group or array /y0 \(and 1 more objects\)$")
+
     def test_links_from_file_to_file(self):
         """As h5py follows them; two that lead to each other lead nowhere."""
         array = np.arange(3)
