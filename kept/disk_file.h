@@ -40,7 +40,8 @@ class DiskFile {
   bool read(std::uint64_t offset, std::span<std::byte> out) const;
   void write(std::uint64_t offset, std::span<const std::byte> bytes) const;
   void resize(std::uint64_t nbytes) const;
-  // Gives the range back to the disk: it reads as zeros. False where the file system cannot do it.
+  // Gives the range back to the disk: it reads as zeros. It may reach behind the end of the file,
+  // and has to where the last page is to go, too. False where the file system cannot do it.
   bool punch(std::uint64_t offset, std::uint64_t nbytes) const;
   void sync_data() const;
   void sync() const;

@@ -86,7 +86,7 @@ class Victim {
     map->set_generation(map->generation() + 1);
     // Not only those blocks: what a process wrote that died before it said so is of no use.
     for (std::uint64_t block = 0; block < map->block_count(); ++block) {
-      if (!there[block] && !part.punch(block * kKeptBlockNbytes, map->block_nbytes(block))) {
+      if (!there[block] && !part.punch(block * kKeptBlockNbytes, kKeptBlockNbytes)) {
         return 0;
       }
     }

@@ -283,7 +283,7 @@ KeptArray::Outcome KeptArray::write_locked(std::span<const BlockBytes> blocks) {
     // What the map does not speak of must not take room.
     for (const BlockBytes& block : wanted) {
       if (!trust_.has(block.block)) {
-        data_.punch(block.block * kKeptBlockNbytes, block.bytes.size());
+        data_.punch(block.block * kKeptBlockNbytes, kKeptBlockNbytes);
       }
     }
     throw;
@@ -346,6 +346,7 @@ bool KeptArray::check_blocks() {
 
 std::optional<std::uint64_t> KeptArray::next_missing(std::uint64_t from) noexcept {
   try {
+    follow_generation();
     for (std::uint64_t block = from; block < block_count() && !is_complete(); ++block) {
       if (!is_believed(block)) {
         return block;
