@@ -10,8 +10,10 @@ namespace npyfs {
 
 namespace {
 
-// Blocks of one array that are synced together.
+// Blocks of one array that are written under one lock.
 constexpr std::size_t kMostInBatch = 16;
+// What was written waits for another process's lock so many times; it is lost then.
+constexpr int kMostTries = 10;
 
 // Calls use(block, offset within the block, offset within the range, nbytes) for each block that
 // the range touches; ends where it returns false.
@@ -30,17 +32,30 @@ void for_each_block(std::uint64_t offset, std::uint64_t nbytes, const Use& use) 
 }  // namespace
 
 FillQueue::FillQueue(FillOptions options)
-    : options_(std::move(options)),
-      halves_(options_.most_half_nbytes),
-      thread_(start_quiet_thread([this] { work(); })) {}
+    : options_(std::move(options)), halves_(options_.most_half_nbytes) {
+  writer_ = start_quiet_thread([this] { write_all(); });
+  try {
+    syncer_ = start_quiet_thread([this] { sync_all(); });
+  } catch (...) {
+    {
+      const MutexLock lock(mutex_);
+      is_ending_ = true;
+    }
+    changed_.notify_all();
+    writer_.join();
+    throw;
+  }
+}
 
 FillQueue::~FillQueue() {
   {
     const MutexLock lock(mutex_);
     is_ending_ = true;
+    to_check_.clear();
   }
   changed_.notify_all();
-  thread_.join();
+  writer_.join();
+  syncer_.join();
 }
 
 void FillQueue::push(const std::shared_ptr<KeptArray>& array, std::uint64_t offset,
@@ -107,9 +122,13 @@ void FillQueue::check_later(const std::shared_ptr<KeptArray>& array) noexcept {
   changed_.notify_all();
 }
 
+bool FillQueue::is_idle() const {
+  return waiting_.empty() && unsynced_.empty() && to_check_.empty() && !is_writing_ && !is_syncing_;
+}
+
 void FillQueue::drain() {
   const MutexLock lock(mutex_);
-  while (!waiting_.empty() || !to_check_.empty() || is_busy_) {
+  while (!is_idle()) {
     changed_.wait(mutex_);
   }
 }
@@ -134,39 +153,24 @@ std::vector<FullBlock> FillQueue::take_blocks() {
   return taken;
 }
 
-void FillQueue::work() {
+void FillQueue::write_all() {
   while (true) {
     std::vector<FullBlock> blocks;
-    std::shared_ptr<KeptArray> unchecked;
     {
       const MutexLock lock(mutex_);
-      while (waiting_.empty() && to_check_.empty() && !is_ending_) {
+      while (waiting_.empty()) {
+        if (is_ending_) {
+          return;
+        }
         changed_.wait(mutex_);
       }
-      if (is_ending_) {
-        return;
-      }
-      if (!waiting_.empty()) {
-        blocks = take_blocks();
-      } else {
-        unchecked = std::move(to_check_.front());
-        to_check_.pop_front();
-      }
-      is_busy_ = true;
+      blocks = take_blocks();
+      is_writing_ = true;
     }
-    const std::shared_ptr<KeptArray> array = unchecked ? unchecked : blocks.front().array;
-    const bool was_complete = array->is_complete();
-    if (unchecked) {
-      unchecked->check();
-    } else {
-      write(blocks);
-    }
-    if (!was_complete && array->is_complete()) {
-      options_.on_complete(array);
-    }
+    write(blocks);
     {
       const MutexLock lock(mutex_);
-      is_busy_ = false;
+      is_writing_ = false;
     }
     changed_.notify_all();
   }
@@ -182,13 +186,74 @@ void FillQueue::write(std::vector<FullBlock>& blocks) {
     parts.push_back({full.block, full.bytes.bytes()});
     nbytes += full.bytes.bytes().size();
   }
-  const bool is_kept = blocks.front().array->write_blocks(parts) == KeptArray::Outcome::kKept;
+  const std::shared_ptr<KeptArray>& array = blocks.front().array;
+  const bool is_written = array->add_blocks(parts) == KeptArray::Outcome::kKept;
   const MutexLock lock(mutex_);
-  for (const FullBlock& full : blocks) {
-    on_their_way_.erase({full.array.get(), full.block});
-  }
   waiting_nbytes_ -= nbytes;
-  dropped_ += is_kept ? 0 : blocks.size();
+  for (const FullBlock& full : blocks) {
+    if (is_written) {
+      unsynced_[array].push_back(full.block);
+    } else {
+      on_their_way_.erase({array.get(), full.block});
+      ++dropped_;
+    }
+  }
+}
+
+void FillQueue::sync_all() {
+  while (true) {
+    std::shared_ptr<KeptArray> array;
+    Keys blocks;
+    {
+      const MutexLock lock(mutex_);
+      while (unsynced_.empty() && to_check_.empty()) {
+        if (is_ending_ && waiting_.empty() && !is_writing_) {
+          return;
+        }
+        changed_.wait(mutex_);
+      }
+      is_syncing_ = true;
+      if (!unsynced_.empty()) {
+        auto first = unsynced_.extract(unsynced_.begin());
+        array = first.key();
+        blocks = std::move(first.mapped());
+      } else {
+        array = std::move(to_check_.front());
+        to_check_.pop_front();
+      }
+    }
+    const bool was_complete = array->is_complete();
+    if (blocks.empty()) {
+      array->check();
+    } else {
+      sync(array, blocks);
+    }
+    if (!was_complete && array->is_complete()) {
+      try {
+        options_.on_complete(array);
+      } catch (const std::exception&) {
+        // Whoever listens could not: the array is found complete when it is opened again.
+      }
+    }
+    array.reset();
+    {
+      const MutexLock lock(mutex_);
+      is_syncing_ = false;
+    }
+    changed_.notify_all();
+  }
+}
+
+void FillQueue::sync(const std::shared_ptr<KeptArray>& array, const Keys& blocks) {
+  KeptArray::Outcome outcome = KeptArray::Outcome::kBusy;
+  for (int tries = 0; tries < kMostTries && outcome == KeptArray::Outcome::kBusy; ++tries) {
+    outcome = array->publish();
+  }
+  const MutexLock lock(mutex_);
+  for (const std::uint64_t block : blocks) {
+    on_their_way_.erase({array.get(), block});
+    dropped_ += outcome == KeptArray::Outcome::kKept ? 0 : 1;
+  }
 }
 
 }  // namespace npyfs

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps what readers were given: their pieces become blocks, and a thread of its own writes these.
-// A disk that is too slow loses blocks; no reader ever waits for it.
+// Keeps what readers were given: their pieces become blocks; one thread writes these into the page
+// cache, another one syncs them and says that they are there. A disk that is too slow loses blocks;
+// no reader ever waits for it.
 
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "kept/half_blocks.h"
 #include "kept/kept_array.h"
@@ -22,9 +25,10 @@ namespace npyfs {
 
 struct FillOptions {
   // Memory for blocks that are not full yet, and for those that wait to be written.
-  std::uint64_t most_half_nbytes = 32 * kKeptBlockNbytes;
-  std::uint64_t most_waiting_nbytes = 32 * kKeptBlockNbytes;
-  // An array has become complete, by this process or by another one. Called by the queue's thread.
+  std::uint64_t most_half_nbytes = 16 * kKeptBlockNbytes;
+  std::uint64_t most_waiting_nbytes = 16 * kKeptBlockNbytes;
+  // An array has become complete, by this process or by another one. Called by a thread of the
+  // queue.
   std::function<void(const std::shared_ptr<KeptArray>&)> on_complete =
       [](const std::shared_ptr<KeptArray>&) {};
 };
@@ -32,10 +36,10 @@ struct FillOptions {
 // All members may be called from any thread.
 class FillQueue {
  public:
-  // Starts the thread: not before a daemon has forked. Throws std::system_error where the system
+  // Starts the threads: not before a daemon has forked. Throws std::system_error where the system
   // has none to give.
   explicit FillQueue(FillOptions options = {});
-  // Waits for the block that is being written; those behind it are lost.
+  // Writes and syncs the blocks that are full; the others are lost.
   ~FillQueue();
   FillQueue(const FillQueue&) = delete;
   FillQueue& operator=(const FillQueue&) = delete;
@@ -53,11 +57,11 @@ class FillQueue {
   // any the queue holds the array.
   void forget(const KeptArray& array) noexcept { halves_.forget(array); }
 
-  // Has the thread read all of an array, so that it can be served natively: for
+  // Has a thread read all of an array, so that it can be served natively: for
   // KeptArray::needs_check().
   void check_later(const std::shared_ptr<KeptArray>& array) noexcept;
 
-  // Returns once all blocks that were full before have been written, or given up.
+  // Returns once all blocks that were full before are there, or given up.
   void drain();
 
   struct Counts {
@@ -69,23 +73,31 @@ class FillQueue {
  private:
   using Key = std::pair<const KeptArray*, std::uint64_t>;
 
+  using Keys = std::vector<std::uint64_t>;
+
   void add_waiting(FullBlock full);
-  void work();
+  void write_all();
+  void sync_all();
   std::vector<FullBlock> take_blocks() REQUIRES(mutex_);
   void write(std::vector<FullBlock>& blocks);
+  void sync(const std::shared_ptr<KeptArray>& array, const Keys& blocks);
+  bool is_idle() const REQUIRES(mutex_);
 
   FillOptions options_;
   HalfBlocks halves_;
   mutable Mutex mutex_;
   Condition changed_;
   std::deque<FullBlock> waiting_ GUARDED_BY(mutex_);
+  std::map<std::shared_ptr<KeptArray>, Keys> unsynced_ GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<KeptArray>> to_check_ GUARDED_BY(mutex_);
-  std::set<Key> on_their_way_ GUARDED_BY(mutex_);  // waiting, or being written
+  std::set<Key> on_their_way_ GUARDED_BY(mutex_);  // waiting, or not there yet
   std::uint64_t waiting_nbytes_ GUARDED_BY(mutex_) = 0;
   std::uint64_t dropped_ GUARDED_BY(mutex_) = 0;
-  bool is_busy_ GUARDED_BY(mutex_) = false;
+  bool is_writing_ GUARDED_BY(mutex_) = false;
+  bool is_syncing_ GUARDED_BY(mutex_) = false;
   bool is_ending_ GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::thread writer_;
+  std::thread syncer_;
 };
 
 }  // namespace npyfs

@@ -200,7 +200,19 @@ KeptArray::Start KeptArray::start_writing(const WriterLock& lock) {
   return Start::kReady;
 }
 
-KeptArray::Outcome KeptArray::write_blocks(std::span<const BlockBytes> blocks) noexcept {
+KeptArray::Outcome KeptArray::outcome_of(Start start) const {
+  if (start == Start::kBusy) {
+    return Outcome::kBusy;
+  }
+  if (is_dropped()) {
+    return Outcome::kDropped;
+  }
+  return is_complete() ? Outcome::kKept : Outcome::kFailed;
+}
+
+// What `work` returns, where anything can be written at all.
+template <typename Work>
+KeptArray::Outcome KeptArray::at_work(const Work& work) noexcept {
   if (is_complete()) {
     return Outcome::kKept;
   }
@@ -211,29 +223,7 @@ KeptArray::Outcome KeptArray::write_blocks(std::span<const BlockBytes> blocks) n
     return Outcome::kFailed;
   }
   try {
-    std::uint64_t all_nbytes = 0;
-    for (const BlockBytes& block : blocks) {
-      all_nbytes += block.bytes.size();
-    }
-    if (!folder_->make_room(all_nbytes, name_)) {
-      return Outcome::kNoRoom;
-    }
-    const MutexLock lock(writing_);
-    const WriterLock file_lock(map_.file(), folder_->options().lock_wait);
-    switch (start_writing(file_lock)) {
-      case Start::kBusy:
-        return Outcome::kBusy;
-      case Start::kOver:
-        if (is_dropped()) {
-          return Outcome::kDropped;
-        }
-        return is_complete() ? Outcome::kKept : Outcome::kFailed;
-      case Start::kReady:
-        break;
-    }
-    const Outcome outcome = write_locked(blocks);
-    complete_if_all_are_there();
-    return outcome;
+    return work();
   } catch (const Error& error) {
     note(error);
     return error.to_errno() == ENOSPC || error.to_errno() == EDQUOT ? Outcome::kNoRoom
@@ -243,15 +233,45 @@ KeptArray::Outcome KeptArray::write_blocks(std::span<const BlockBytes> blocks) n
   }
 }
 
-KeptArray::Outcome KeptArray::write_locked(std::span<const BlockBytes> blocks) {
-  struct Written {
-    std::uint64_t block;
-    std::uint32_t crc;
-  };
+KeptArray::Outcome KeptArray::write_blocks(std::span<const BlockBytes> blocks) noexcept {
+  const Outcome outcome = add_blocks(blocks);
+  return outcome == Outcome::kKept ? publish() : outcome;
+}
+
+KeptArray::Outcome KeptArray::add_blocks(std::span<const BlockBytes> blocks) noexcept {
+  return at_work([&] {
+    std::uint64_t all_nbytes = 0;
+    for (const BlockBytes& block : blocks) {
+      all_nbytes += block.bytes.size();
+    }
+    if (!folder_->make_room(all_nbytes, name_)) {
+      return Outcome::kNoRoom;
+    }
+    const MutexLock lock(writing_);
+    const WriterLock file_lock(map_.file(), folder_->options().lock_wait);
+    const Start start = start_writing(file_lock);
+    if (start != Start::kReady) {
+      return outcome_of(start);
+    }
+    add_locked(blocks);
+    return Outcome::kKept;
+  });
+}
+
+// Whoever evicts punches what the map does not speak of, too.
+void KeptArray::follow_pending() {
+  if (pending_generation_ != trust_.generation()) {
+    pending_generation_ = trust_.generation();
+    pending_.clear();
+  }
+}
+
+void KeptArray::add_locked(std::span<const BlockBytes> blocks) {
+  follow_pending();
   std::vector<BlockBytes> wanted;
   bool replaces = false;
   for (const BlockBytes& block : blocks) {
-    if (!is_believed(block.block)) {
+    if (!pending_.contains(block.block) && !is_believed(block.block)) {
       wanted.push_back(block);
       if (map_.crc_of(block.block)) {
         replaces = true;
@@ -259,37 +279,87 @@ KeptArray::Outcome KeptArray::write_locked(std::span<const BlockBytes> blocks) {
       }
     }
   }
-  if (wanted.empty()) {
-    return Outcome::kKept;
-  }
   if (replaces) {
     // Others remember that the block was bad.
     map_.set_generation(map_.generation() + 1);
     follow_generation();
+    follow_pending();
   }
-  const std::uint64_t generation = trust_.generation();
-  std::vector<Written> written;
-  try {
-    for (const BlockBytes& block : wanted) {
+  for (const BlockBytes& block : wanted) {
+    try {
       data_.write(block.block * kKeptBlockNbytes, block.bytes);
-      written.push_back({block.block, crc32c(block.bytes)});
+      pending_[block.block] = crc32c(block.bytes);
+    } catch (const Error&) {
+      // What the map will not speak of must not take room.
+      data_.punch(block.block * kKeptBlockNbytes, kKeptBlockNbytes);
+      throw;
     }
-    data_.sync_data();
-    for (const Written& block : written) {
-      map_.set(block.block, block.crc);
-      trust_.note(block.block, true, generation);
+  }
+}
+
+KeptArray::Outcome KeptArray::publish() noexcept {
+  return at_work([&] {
+    std::map<std::uint64_t, std::uint32_t> synced;
+    {
+      const MutexLock lock(writing_);
+      synced = pending_;
     }
-  } catch (const Error&) {
-    // What the map does not speak of must not take room.
-    for (const BlockBytes& block : wanted) {
-      if (!trust_.has(block.block)) {
-        data_.punch(block.block * kKeptBlockNbytes, kKeptBlockNbytes);
+    try {
+      if (!synced.empty()) {
+        data_.sync_data();
+      }
+    } catch (const Error&) {
+      // Which of them reached the disk is not known, nor will be: the kernel tells it once.
+      give_up_pending();
+      throw;
+    }
+    return publish_synced(synced);
+  });
+}
+
+KeptArray::Outcome KeptArray::publish_synced(const std::map<std::uint64_t, std::uint32_t>& synced) {
+  const MutexLock lock(writing_);
+  const WriterLock file_lock(map_.file(), folder_->options().lock_wait);
+  const Start start = start_writing(file_lock);
+  if (start != Start::kReady) {
+    if (start == Start::kOver) {
+      pending_.clear();
+    }
+    return outcome_of(start);
+  }
+  follow_pending();
+  bool all_are_there = true;
+  std::uint64_t published = 0;
+  for (const auto& [block, crc] : synced) {
+    const auto pending = pending_.find(block);
+    if (pending == pending_.end() || pending->second != crc) {
+      all_are_there = all_are_there && trust_.has(block);
+      continue;
+    }
+    map_.set(block, crc);
+    trust_.note(block, true, pending_generation_);
+    pending_.erase(pending);
+    ++published;
+  }
+  count(folder_->counts().blocks_written, published);
+  complete_if_all_are_there();
+  return all_are_there ? Outcome::kKept : Outcome::kNoRoom;
+}
+
+void KeptArray::give_up_pending() noexcept {
+  try {
+    const MutexLock lock(writing_);
+    const WriterLock file_lock(map_.file(), folder_->options().lock_wait);
+    if (start_writing(file_lock) == Start::kReady) {
+      follow_pending();
+      for (const auto& [block, crc] : pending_) {
+        data_.punch(block * kKeptBlockNbytes, kKeptBlockNbytes);
       }
     }
-    throw;
+    pending_.clear();
+  } catch (const std::exception&) {
+    // Whoever evicts from this array gives their room back.
   }
-  count(folder_->counts().blocks_written, written.size());
-  return Outcome::kKept;
 }
 
 // The writer's lock is held.

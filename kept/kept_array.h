@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -77,9 +78,13 @@ class KeptArray {
     kFailed,   // the disk failed, or may not be written to
     kDropped,  // is_dropped()
   };
-  // Writes the blocks that are not there yet, syncs them, and then says in the map that they are
-  // there; the last one of all completes the array. Waits for the disk: not for threads that
-  // answer a reader.
+  // Writes the blocks that are not there yet. They are there once publish() has synced them. May
+  // wait for the disk: not for threads that answer a reader.
+  Outcome add_blocks(std::span<const BlockBytes> blocks) noexcept;
+  // Syncs what add_blocks() has written, and then says in the map that it is there; the last one of
+  // all blocks completes the array. Others may add blocks meanwhile. kBusy: to be called again.
+  Outcome publish() noexcept;
+  // Both.
   Outcome write_blocks(std::span<const BlockBytes> blocks) noexcept;
   // The first block from `from` on that is not there, or not good; nothing where there is none.
   // Reads what is there and was not believed yet.
@@ -100,7 +105,13 @@ class KeptArray {
   bool try_believe(std::uint64_t block) const;
   void follow_generation() const;
   Start start_writing(const WriterLock& lock) REQUIRES(writing_);
-  Outcome write_locked(std::span<const BlockBytes> blocks) REQUIRES(writing_);
+  template <typename Work>
+  Outcome at_work(const Work& work) noexcept;
+  Outcome outcome_of(Start start) const;
+  void add_locked(std::span<const BlockBytes> blocks) REQUIRES(writing_);
+  Outcome publish_synced(const std::map<std::uint64_t, std::uint32_t>& synced);
+  void follow_pending() REQUIRES(writing_);
+  void give_up_pending() noexcept;
   void complete_if_all_are_there() REQUIRES(writing_);
   bool find_completed();
   void forsake();
@@ -117,9 +128,13 @@ class KeptArray {
   std::atomic<bool> is_part_;  // when it was last looked at
   mutable std::atomic<bool> is_dropped_{false};
   mutable std::atomic<std::int64_t> used_at_s_{0};
-  // Of those who write, and complete; held while the disk works, since the lock of the file is its
-  // descriptor's, which all threads share. Before `completing_`.
+  // Of those who write, and complete; held while they write, since the lock of the file is its
+  // descriptor's, which all threads share. Not held while blocks are synced. Before `completing_`.
   Mutex writing_;
+  // Written, and not synced for all that is known: block and CRC; since the map had this
+  // generation.
+  std::map<std::uint64_t, std::uint32_t> pending_ GUARDED_BY(writing_);
+  std::uint64_t pending_generation_ GUARDED_BY(writing_) = 0;
   std::uint64_t first_absent_ GUARDED_BY(writing_) = 0;  // none before it, in this generation:
   std::uint64_t hint_generation_ GUARDED_BY(writing_) = 0;
   Mutex completing_;

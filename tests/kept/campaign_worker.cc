@@ -66,17 +66,25 @@ class Campaigner {
   void work() {
     FillQueue queue;
     while (true) {
-      const auto folder = KeptFolder::open(path_, options(blocks_));
-      for (int step = 0; step < 40; ++step) {
-        const std::uint64_t number = random_() % kArrays;
-        if (const auto array = folder->open(key_of(number), nbytes_of(number))) {
-          act(*folder, queue, array, number);
-        }
+      try {
+        use_folder(queue);
+      } catch (const Error&) {
+        // The disk is full, or has failed.
       }
     }
   }
 
  private:
+  void use_folder(FillQueue& queue) {
+    const auto folder = KeptFolder::open(path_, options(blocks_));
+    for (int step = 0; step < 40; ++step) {
+      const std::uint64_t number = random_() % kArrays;
+      if (const auto array = folder->open(key_of(number), nbytes_of(number))) {
+        act(*folder, queue, array, number);
+      }
+    }
+  }
+
   void act(KeptFolder& folder, FillQueue& queue, const std::shared_ptr<KeptArray>& array,
            std::uint64_t number) {
     const std::uint64_t block = random_() % array->block_count();

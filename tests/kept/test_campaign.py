@@ -88,8 +88,13 @@ class Campaign(unittest.TestCase):
         self.folder = self.place / "cache"
 
     def start(self, blocks=20):
-        return [subprocess.Popen(worker("work", self.folder, self.chance.randrange(1 << 60), blocks),
-                                 stderr=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
+        processes = []
+        for _ in range(PROCESSES):
+            command = worker("work", self.folder, self.chance.randrange(1 << 60), blocks)
+            processes.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+            # However the test ends.
+            self.addCleanup(processes[-1].kill)
+        return processes
 
     def kill(self, processes):
         """Kills them, one after another; none has ended by itself."""
