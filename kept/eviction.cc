@@ -160,6 +160,7 @@ std::vector<KeptFiles> find_kept_files(const DiskFolder& disk) {
     status = disk.look(file_name);
   }
   std::vector<KeptFiles> all;
+  all.reserve(found.size());
   for (auto& [name, files] : found) {
     all.push_back(files);
   }
