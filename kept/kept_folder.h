@@ -42,7 +42,6 @@ struct KeptCounts {
   std::atomic<std::uint64_t> read_misses{0};
   std::atomic<std::uint64_t> read_nbytes{0};
   std::atomic<std::uint64_t> blocks_written{0};
-  std::atomic<std::uint64_t> blocks_dropped{0};  // that were to be written
   std::atomic<std::uint64_t> blocks_checked{0};
   std::atomic<std::uint64_t> blocks_bad{0};  // that did not fit their CRC
   std::atomic<std::uint64_t> arrays_completed{0};
@@ -66,8 +65,9 @@ class KeptFolder : public std::enable_shared_from_this<KeptFolder> {
 
   // The array of this key, whose file has so many bytes, complete or in part; made where there is
   // none. What is there and is not this array's is removed. `head` is what the file begins with
-  // (its header), if that is known: whoever fills blocks need not bring these bytes. Null, and told
-  // once, where that cannot be. Never throws. Whoever holds the array keeps it from being evicted
+  // (its header), if that is known: whoever fills blocks need not bring these bytes. Null where
+  // that cannot be: the disk fails, which is told once, or the folder is read-only and has no such
+  // array. Whoever holds the array keeps it from being evicted
   // if it is complete.
   std::shared_ptr<KeptArray> open(const KeptKey& key, std::uint64_t nbytes,
                                   std::span<const std::byte> head = {}) noexcept;
