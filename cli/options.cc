@@ -140,8 +140,11 @@ void refuse_near_verb(const std::string& word) {
 }
 
 void settle_view(CommandLine& line) {
-  if (line.part && !line.view_words.take_part(*line.part)) {
-    throw Error(ErrorKind::kUsage, "--part and --rank: expected one of them");
+  if (line.part) {
+    if (!line.view_words.take_part(*line.part)) {
+      throw Error(ErrorKind::kUsage, "--part and --rank: expected one of them");
+    }
+    line.dataset.part_option = "--rank";
   }
   const auto view = line.view_words.view();
   if (!view) {

@@ -115,7 +115,9 @@ SourceSpec parse_source(const std::string& text) {
   const std::size_t colon = spec.location.find(':');
   if (colon != std::string::npos && !is_url(spec.location) && !path_exists(spec.location)) {
     const std::string name = spec.location.substr(0, colon);
-    if (spec.split.empty() || looks_like_format(name)) {
+    // A list's later item may have a ':' too, no FORMAT has a ';'.
+    const bool in_list = name.find(';') != std::string::npos;
+    if (spec.split.empty() ? !in_list : looks_like_format(name)) {
       spec.format = &parse_format(name, spec);
       spec.location = spec.location.substr(colon + 1);
     }

@@ -227,7 +227,7 @@ class DatasetBuilder {
     ViewContext context;
     context.left_out = [this](const Error& why) {
       if (!options_.permissive) {
-        const char* option = options_.view.part.world_size > 1 ? "--rank"
+        const char* option = options_.view.part.world_size > 1 ? options_.part_option
                              : options_.view.shuffle           ? "--shuffle"
                              : options_.view.rows              ? "--rows"
                                                                : "--pad";

@@ -49,7 +49,8 @@ struct DatasetOptions {
   std::optional<std::vector<std::string>> class_names;    // --class-names
   std::map<std::string, std::string> maps;                // --map ARRAY=TABLE
   SplitRule split_rule;                                   // --split, --split-list
-  View view;                                              // --rows, --shuffle, --rank, --pad, ...
+  View view;                                              // --rows, --shuffle, --part, --pad, ...
+  const char* part_option = "--part";                     // or --rank, as the user wrote it
 };
 
 // One SOURCE of the command line, its files opened, in order: all tables or all stores.

@@ -12,7 +12,11 @@ namespace npyfs {
 
 namespace {
 
+// A number is written in one way only: what is kept of a view by its name is kept once.
 std::optional<std::uint64_t> parse_number(std::string_view text) {
+  if (text.size() > 1 && text.front() == '0') {
+    return std::nullopt;
+  }
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number)
@@ -139,13 +143,13 @@ std::optional<View> ViewWords::view() const {
 }
 
 std::string_view ViewWords::expected(std::string_view name) {
-  return name == "rows"      ? "A:B, two whole numbers of which the second is not smaller"
-         : name == "shuffle" ? "a whole number below 2^64"
-         : name == "epoch"   ? "a whole number below 2^64"
-         : name == "block"   ? "a whole number from 1 on, or shard"
-         : name == "part"    ? "RofW, where R is below W and W at most 1000000"
-         : name == "equal"   ? "drop or wrap"
-                             : "";
+  return name == "rows" ? "A:B, two whole numbers without leading zeros, the second not smaller"
+         : name == "shuffle" ? "a whole number below 2^64, without leading zeros"
+         : name == "epoch"   ? "a whole number below 2^64, without leading zeros"
+         : name == "block"   ? "a whole number from 1 on, without leading zeros, or shard"
+         : name == "part"  ? "RofW, without leading zeros, where R is below W and W at most 1000000"
+         : name == "equal" ? "drop or wrap"
+                           : "";
 }
 
 std::optional<View> parse_view(std::string_view name) {

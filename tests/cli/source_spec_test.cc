@@ -63,7 +63,11 @@ INSTANTIATE_TEST_SUITE_P(
                     GrammarCase{"val=https://h/x?y=z:1", "val", "", "", "https://h/x?y=z:1"},
                     GrammarCase{"recordio:s3://b/x", "", "", "recordio", "s3://b/x"},
                     GrammarCase{"recordio:///data/x", "", "", "recordio", "///data/x"},
-                    GrammarCase{"a.ffr;b.ffr", "", "", "", "a.ffr;b.ffr"}));
+                    GrammarCase{"a.ffr;b.ffr", "", "", "", "a.ffr;b.ffr"},
+                    // A ':' of a list's later item is no FORMAT's.
+                    GrammarCase{"a.ffr;s3://b/x", "", "", "", "a.ffr;s3://b/x"},
+                    GrammarCase{"val=a.ffr;s3://b/x", "val", "", "", "a.ffr;s3://b/x"},
+                    GrammarCase{"ffrecord:a;s3://b/x", "", "", "ffrecord", "a;s3://b/x"}));
 
 TEST(SourceSpec, RefusesWhatIsNeitherSplitNorFormat) {
   const ScratchFolder folder;

@@ -168,8 +168,10 @@ TEST_F(SourcesTest, OnlyRegularFilesAreOpened) {
 }
 
 TEST_F(SourcesTest, UrlsAreRefusedByTheirScheme) {
-  for (const char* text : {"s3://b/x.rec", "val=s3://b/x.rec", "recordio:s3://b/x", "s3://b/{0..9}",
-                           "s3://b/*.rec", "s3://b/x;s3://b/y"}) {
+  write_all({"a.rec"});
+  for (const char* text :
+       {"s3://b/x.rec", "val=s3://b/x.rec", "recordio:s3://b/x", "s3://b/{0..9}", "s3://b/*.rec",
+        "s3://b/x;s3://b/y", "a.rec;s3://b/x", "val=a.rec;s3://b/x", "recordio:a.rec;s3://b/x"}) {
     expect_says(refusal(ErrorKind::kUnsupported, text),
                 {"s3://b/", "does not read s3:// yet, expected a local path; copy"});
   }

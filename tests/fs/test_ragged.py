@@ -165,6 +165,10 @@ class NpyDirectory(RaggedStores, MountTest):
                 self.assertEqual(done.returncode, 1)
                 self.assertEqual(done.stderr.count("\n"), 1)
                 self.assertIn(f"train/v_offsets beside train/v: {what}", done.stderr)
+        for options in (["--rank", "0", "--world-size", "2"], ["--part", "0of2"],
+                        ["--shuffle", "1"], ["--pad"]):
+            done = npyfs("info", *options, self.source)
+            self.assertEqual(done.stderr.split(":")[1].strip(), options[0], done.stderr)
         mnt = self.mount(self.source)
         self.assertEqual(sorted(os.listdir(mnt / "train")),
                          ["labels.npy", "v.npy", "v_offsets.npy"])
