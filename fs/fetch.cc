@@ -45,7 +45,7 @@ bool continues_run(const Piece& before, const Piece& next, std::uint64_t run_beg
                    const ReadCost& cost) {
   const std::uint64_t end = before.offset + before.nbytes;
   return next.kind == Piece::Kind::kExtent && next.source == before.source && next.offset >= end &&
-         next.offset - end <= cost.gap_nbytes &&
+         next.offset - end <= cost.gap_nbytes() &&
          next.offset + next.nbytes - run_begin <= cost.most_nbytes();
 }
 

@@ -134,60 +134,26 @@ std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources) {
 
 bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
-int FileSource::open_regular(const std::string& path, const std::string& name,
-                             const Confinement& confinement, Identity& identity) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    throw system_error(name, "open", errno);
-  }
-  if (!S_ISREG(status.st_mode)) {
-    throw file_error(ErrorKind::kUnsupported, name, "not a regular file");
-  }
-  // O_NONBLOCK: should the path have become a FIFO since, opening it must not wait.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) {
-    throw system_error(name, "open", errno);
-  }
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(fd);
-    throw file_error(ErrorKind::kUnsupported, name, "not a regular file");
-  }
-  try {
-    confinement.require_within(fd, name);
-  } catch (...) {
-    ::close(fd);
-    throw;
-  }
-  identity = identity_of(status);
-  return fd;
-}
-
 std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name,
                                              Descriptor descriptor,
                                              const Confinement& confinement) {
-  // First, since it may fail.
   std::string absolute = std::filesystem::absolute(path).string();
-  Identity identity;
-  int fd = open_regular(absolute, name, confinement, identity);
-  if (descriptor == Descriptor::kOnDemand) {
-    ::close(fd);
-    fd = -1;
+  auto file = RegularFile::open(absolute, name, confinement);
+  if (!file) {
+    throw system_error(name, "open", errno);
   }
   return std::shared_ptr<FileSource>(
-      new FileSource(name, std::move(absolute), confinement, fd, identity));
+      new FileSource(name, std::move(absolute), confinement, *std::move(file), descriptor));
 }
 
-FileSource::FileSource(std::string name, std::string path, Confinement confinement, int fd,
-                       const Identity& identity)
-    : ByteSource(std::move(name), identity.nbytes, identity.mtime_ns),
+FileSource::FileSource(std::string name, std::string path, Confinement confinement,
+                       RegularFile file, Descriptor descriptor)
+    : ByteSource(std::move(name), file.nbytes(), file.first_identity().mtime_ns),
       path_(std::move(path)),
       confinement_(std::move(confinement)),
-      fd_(fd),
-      identity_(identity) {}
-
-FileSource::~FileSource() {
-  if (fd_ >= 0) {
-    ::close(fd_);
+      identity_(file.first_identity()) {
+  if (descriptor == Descriptor::kKept) {
+    file_.emplace(std::move(file));
   }
 }
 
@@ -215,70 +181,49 @@ void ChangeMark::set() const {
 }
 
 void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
-  if (fd_ >= 0) {
-    read_from(fd_, offset, out);
-    return;
+  const std::size_t n = file_ ? file_->read(offset, out) : open_same().read(offset, out);
+  if (n < out.size()) {
+    changed_.set();
+    throw changed_error(name(), "has become shorter");
   }
-  struct Closer {
-    int fd;
-    ~Closer() { ::close(fd); }
-  };
-  const Closer opened{open_same()};
-  read_from(opened.fd, offset, out);
 }
 
-// By its path, which must still lead to the same file.
-int FileSource::open_same() const {
-  Identity now;
-  int fd = -1;
+RegularFile FileSource::open_same() const {
   try {
-    fd = open_regular(path_, name(), confinement_, now);
+    auto file = RegularFile::open(path_, name(), confinement_);
+    if (!file) {
+      throw system_error(name(), "open", errno);
+    }
+    if (file->first_identity() == identity_) {
+      return *std::move(file);
+    }
+    changed_.set();
   } catch (const Error&) {
     check_unchanged();  // what is gone, or no file any more, has changed
     throw;
   }
-  if (now != identity_) {
-    ::close(fd);
-    changed_.set();
-    throw changed_error(name(), "has changed");
-  }
-  return fd;
+  throw changed_error(name(), "has changed");
 }
 
 int FileSource::open_again() const {
-  if (fd_ < 0) {
-    return open_same();
-  }
-  const int fd = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
-  if (fd < 0) {
-    throw system_error(name(), "open", errno);
-  }
-  return fd;
+  const auto duplicate = [&](const RegularFile& file) {
+    const int fd = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) {
+      throw system_error(name(), "open", errno);
+    }
+    return fd;
+  };
+  return file_ ? duplicate(*file_) : duplicate(open_same());
 }
 
 void FileSource::do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const {
-  const ssize_t n =
-      fd_ < 0 || parts.size() > IOV_MAX
-          ? -1
-          : ::preadv(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
-  // Short reads and errors are rare: read_from knows what to do.
+  const ssize_t n = !file_ || parts.size() > IOV_MAX
+                        ? -1
+                        : ::preadv(file_->descriptor(), parts.data(),
+                                   static_cast<int>(parts.size()), static_cast<off_t>(offset));
+  // Short reads and errors are rare: do_read knows what to do.
   if (n < 0 || static_cast<std::uint64_t>(n) < nbytes_of(parts)) {
     ByteSource::do_read_parts(offset, parts);
-  }
-}
-
-void FileSource::read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const {
-  while (!out.empty()) {
-    const ssize_t n = ::pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
-    if (n > 0) {
-      offset += static_cast<std::uint64_t>(n);
-      out = out.subspan(static_cast<std::size_t>(n));
-    } else if (n == 0) {
-      changed_.set();
-      throw changed_error(name(), "has become shorter");
-    } else if (errno != EINTR) {
-      throw system_error(name(), fmt::format("read at byte {}", offset), errno);
-    }
   }
 }
 
@@ -299,13 +244,14 @@ void ByteSource::do_read_parts(std::uint64_t offset, std::span<const iovec> part
 
 void ByteSource::do_read_ranges(std::span<const WantedRange> ranges) const {
   const ReadCost price = cost();
+  const std::uint64_t gap_nbytes = price.gap_nbytes();
   // On the stack: every read of gathered records comes here, also from within another one.
   iovec parts[IOV_MAX];
   constexpr std::size_t kUsualGapNbytes = 4096;
   std::byte small[kUsualGapNbytes];
   std::unique_ptr<std::byte[]> large;
-  if (price.gap_nbytes > kUsualGapNbytes) {
-    large = std::make_unique_for_overwrite<std::byte[]>(price.gap_nbytes);
+  if (gap_nbytes > kUsualGapNbytes) {
+    large = std::make_unique_for_overwrite<std::byte[]>(gap_nbytes);
   }
   std::byte* const unwanted = large != nullptr ? large.get() : small;
   for (std::size_t i = 0; i < ranges.size();) {
@@ -317,7 +263,7 @@ void ByteSource::do_read_ranges(std::span<const WantedRange> ranges) const {
     for (++i; i < ranges.size() && count + 2 <= IOV_MAX; ++i) {
       const WantedRange& range = ranges[i];
       const std::uint64_t gap = range.offset - end;  // too much, too, for one that lies before
-      if (gap > price.gap_nbytes || range.offset + range.out.size() - begin > price.most_nbytes()) {
+      if (gap > gap_nbytes || range.offset + range.out.size() - begin > price.most_nbytes()) {
         break;
       }
       if (gap > 0) {
@@ -350,8 +296,9 @@ std::span<const std::byte> WindowReader::at_least(std::uint64_t offset, std::siz
       offset >= window_offset_ && lies_within(offset - window_offset_, nbytes, window_.size());
   if (!inside) {
     const bool near = offset >= last_offset_ && offset - last_offset_ <= near_nbytes_;
-    const std::size_t wanted = std::max<std::size_t>(
-        nbytes, near ? kWindowDistances * near_nbytes_ : source_.cost().gap_nbytes / kProbesOfGap);
+    const std::size_t wanted =
+        std::max<std::size_t>(nbytes, near ? kWindowDistances * near_nbytes_
+                                           : source_.cost().gap_nbytes() / kProbesOfGap);
     source_.require_within(offset, nbytes);
     window_.resize(std::min<std::uint64_t>(wanted, source_.nbytes() - offset));
     window_offset_ = offset;

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,12 +25,16 @@ namespace npyfs {
 // numbers of a local file, as they were measured, unless a source says otherwise.
 struct ReadCost {
   // Until the first byte comes, however few are asked for. A system call.
-  std::chrono::nanoseconds latency{1'000};
+  std::chrono::microseconds latency{1};
+  // How fast bytes come from then on.
+  std::uint64_t nbytes_per_us = 4096;
   // Asking for more at once makes a byte no cheaper.
   std::uint64_t best_nbytes = std::uint64_t{256} << 10;
-  // Reading over so many unwanted bytes is cheaper than another read.
-  std::uint64_t gap_nbytes = 4096;
 
+  // Reading over so many unwanted bytes takes no longer than another read.
+  std::uint64_t gap_nbytes() const {
+    return static_cast<std::uint64_t>(latency.count()) * nbytes_per_us;
+  }
   // What is read at once at most where neighbours are put together.
   std::uint64_t most_nbytes() const { return 4 * best_nbytes; }
 };
@@ -58,7 +63,7 @@ class ByteSource {
   void read_at(std::uint64_t offset, std::span<std::byte> out) const;
   // The same, bytes that follow each other to several places in memory, which are filled in order.
   void read_parts_at(std::uint64_t offset, std::span<const iovec> parts) const;
-  // Fills each of `ranges` as read_at() does. Those that lie at most cost().gap_nbytes behind the
+  // Fills each of `ranges` as read_at() does. Those that lie at most cost().gap_nbytes() behind the
   // one before are read with it; a source may ask for several at the same time.
   void read_ranges(std::span<const WantedRange> ranges) const;
   // Throws the kCorrupt of read_at, reading nothing: to be asked before memory is taken for a
@@ -152,16 +157,13 @@ std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources);
 // A regular file, read by pread.
 class FileSource : public ByteSource {
  public:
-  // Opens `path`; `name` is what messages call it. Throws kNotFound, kIo, or kUnsupported for what
-  // is not a regular file (a FIFO is never opened: that could wait for ever) or lies outside of
-  // `confinement`.
+  // Opens `path`; `name` is what messages call it. Throws kNotFound, and as RegularFile::open.
   // With kOnDemand no descriptor is kept: each read opens the file anew and looks whether it is
   // still the same one.
   enum class Descriptor { kKept, kOnDemand };
   static std::shared_ptr<FileSource> open(const std::string& path, const std::string& name,
                                           Descriptor descriptor = Descriptor::kKept,
                                           const Confinement& confinement = {});
-  ~FileSource() override;
 
   void check_unchanged() const override;
   bool changed() const override { return changed_.is_set(); }
@@ -169,21 +171,17 @@ class FileSource : public ByteSource {
   int open_again() const override;
 
  private:
-  FileSource(std::string name, std::string path, Confinement confinement, int fd,
-             const Identity& identity);
+  FileSource(std::string name, std::string path, Confinement confinement, RegularFile file,
+             Descriptor descriptor);
   void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
   void do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const override;
+  // The same file, by its path. Throws kChanged where it is another, or gone.
+  RegularFile open_same() const;
 
   std::string path_;  // absolute: the daemon changes its working directory
   Confinement confinement_;
-  int fd_;  // -1: on demand
   Identity identity_;
-  static int open_regular(const std::string& path, const std::string& name,
-                          const Confinement& confinement, Identity& identity);
-  // The same file's descriptor, for one read. Throws kChanged where it is another, or gone.
-  int open_same() const;
-  void read_from(int fd, std::uint64_t offset, std::span<std::byte> out) const;
-
+  std::optional<RegularFile> file_;  // nothing: on demand
   ChangeMark changed_;
 };
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,25 @@ std::string real_path_of(int fd) {
   return std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), error).string();
 }
 
+// What a path leads to, held fast but not opened: that needs no permission, and does nothing.
+class Place {
+ public:
+  explicit Place(const std::string& path) : fd_(::open(path.c_str(), O_PATH | O_CLOEXEC)) {}
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() {
+    if (fd_ >= 0) {
+      const int fault = errno;
+      ::close(fd_);
+      errno = fault;
+    }
+  }
+  int fd() const { return fd_; }  // below 0, and errno, where there is none
+
+ private:
+  int fd_;
+};
+
 }  // namespace
 
 Confinement::Confinement(const std::vector<std::string>& folders) {
@@ -37,15 +57,18 @@ Confinement::Confinement(const std::vector<std::string>& folders) {
   allowed_ = std::make_shared<const std::vector<std::string>>(std::move(allowed));
 }
 
-void Confinement::require_within(int fd, const std::string& name) const {
+bool Confinement::holds(int fd) const {
   if (allowed_ == nullptr) {
-    return;
+    return true;
   }
   const std::string path = real_path_of(fd);
-  const auto holds = [&](const std::string& folder) {
+  return std::any_of(allowed_->begin(), allowed_->end(), [&](const std::string& folder) {
     return path == folder || path.starts_with(folder.ends_with('/') ? folder : folder + "/");
-  };
-  if (std::none_of(allowed_->begin(), allowed_->end(), holds)) {
+  });
+}
+
+void Confinement::require_within(int fd, const std::string& name) const {
+  if (!holds(fd)) {
     throw file_error(ErrorKind::kUnsupported, name,
                      fmt::format("it lies outside of {}, expected it within as others may read "
                                  "this mount (allow_other); --base-dir names a folder above, "
@@ -58,17 +81,26 @@ void Confinement::require_path_within(const std::string& path, const std::string
   if (allowed_ == nullptr) {
     return;
   }
-  const int fd = ::open(path.c_str(), O_PATH | O_CLOEXEC);
-  if (fd < 0) {
+  const Place place(path);
+  if (place.fd() < 0) {
     throw system_error(name, "open", errno);
   }
-  try {
-    require_within(fd, name);
-  } catch (...) {
-    ::close(fd);
-    throw;
+  require_within(place.fd(), name);
+}
+
+bool Confinement::look_at(const std::string& path, struct stat& status) const {
+  if (allowed_ == nullptr) {
+    return ::stat(path.c_str(), &status) == 0;
   }
-  ::close(fd);
+  const Place place(path);
+  if (place.fd() < 0) {
+    return false;
+  }
+  if (!holds(place.fd())) {
+    errno = EXDEV;
+    return false;
+  }
+  return ::fstat(place.fd(), &status) == 0;
 }
 
 }  // namespace npyfs

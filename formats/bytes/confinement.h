@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+struct stat;  // sys/stat.h
+
 namespace npyfs {
 
 // Which folders files must lie below, whatever links lead to them. Immutable; copies are cheap.
@@ -25,8 +27,13 @@ class Confinement {
   void require_within(int fd, const std::string& name) const;
   // The same for what `path` leads to now. Throws kNotFound, kIo too.
   void require_path_within(const std::string& path, const std::string& name) const;
+  // stat(2) of what `path` leads to. False, and errno, where that cannot be told; EXDEV where it
+  // does not lie within.
+  bool look_at(const std::string& path, struct stat& status) const;
 
  private:
+  bool holds(int fd) const;
+
   // Real paths of folders; null: nothing is forbidden.
   std::shared_ptr<const std::vector<std::string>> allowed_;
 };

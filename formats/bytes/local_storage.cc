@@ -191,7 +191,7 @@ class LocalStorage : public Storage {
   }
 
   std::optional<Identity> identify(const std::string& key) const override {
-    return identity_of(path_of(key));
+    return identity_of(path_of(key), confinement_);
   }
 
   // The kernel stamps files by a clock that moves in steps of some milliseconds: one step is

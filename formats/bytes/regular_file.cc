@@ -29,9 +29,9 @@ Identity identity_of(const struct stat& status) {
           to_ns(status.st_mtim)};
 }
 
-std::optional<Identity> identity_of(const std::string& path) {
+std::optional<Identity> identity_of(const std::string& path, const Confinement& confinement) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) {
+  if (confinement.look_at(path, status)) {
     return identity_of(status);
   }
   return errno == ENOENT || errno == ENOTDIR ? std::optional(Identity()) : std::nullopt;
@@ -54,17 +54,17 @@ std::optional<RegularFile> RegularFile::open(const std::string& path, const std:
   if (fd < 0) {
     throw system_error(name, "open", errno);
   }
-  RegularFile file(fd, name, 0);
+  RegularFile file(fd, name);
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
     throw not_regular(name, status);
   }
   confinement.require_within(fd, name);
-  file.nbytes_ = static_cast<std::uint64_t>(status.st_size);
+  file.first_ = identity_of(status);
   return file;
 }
 
 RegularFile::RegularFile(RegularFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), name_(std::move(other.name_)), nbytes_(other.nbytes_) {}
+    : fd_(std::exchange(other.fd_, -1)), name_(std::move(other.name_)), first_(other.first_) {}
 
 RegularFile::~RegularFile() {
   if (fd_ >= 0) {

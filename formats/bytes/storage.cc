@@ -62,13 +62,16 @@ void require_no_url(const std::string& location) {
 
 StoragePtr open_storage(const std::string& location, const Confinement& confinement,
                         std::shared_ptr<std::size_t> kept) {
-  require_no_url(location);
   return open_local_storage(location, confinement,
                             kept != nullptr ? std::move(kept) : std::make_shared<std::size_t>(0));
 }
 
 SourcePtr open_named_file(const std::string& path) {
-  return open_storage("")->open(path, Storage::Keep::kAlways);
+  const StoragePtr paths = open_storage("");
+  if (!paths->has(path)) {
+    require_no_url(path);
+  }
+  return paths->open(path, Storage::Keep::kAlways);
 }
 
 }  // namespace npyfs

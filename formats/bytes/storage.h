@@ -88,7 +88,7 @@ class Storage {
   virtual StoragePtr below(const std::string& prefix) const = 0;
 
   // What the value or folder of `key` is now, without opening it; an Identity that does not exist
-  // where there is none. Nothing where that cannot be told.
+  // where there is none. Nothing where that cannot be told, or open() would refuse to go there.
   virtual std::optional<Identity> identify(const std::string& key) const = 0;
   // A moment that all that is there has been changed before, for Expected::since_ns. May wait some
   // milliseconds.
@@ -134,17 +134,19 @@ class Storage {
   Kind kind_if_known(const std::string& key) const;
 };
 
-// The place that `location` names: a folder, or what a URL stands for. Empty: the working
-// directory, where keys are paths as a user writes them, absolute ones too. Looks at nothing yet.
-// What links lead to must lie within `confinement`. `kept` counts what sources keep, for all places
-// that share it; null: this place counts for itself. Throws kUnsupported for a URL.
+// The folder at `location`. Empty: the working directory, where keys are paths as a user writes
+// them, absolute ones too. Looks at nothing yet. What links lead to must lie within `confinement`.
+// `kept` counts what sources keep, for all places that share it; null: this place counts for
+// itself.
 StoragePtr open_storage(const std::string& location, const Confinement& confinement = {},
                         std::shared_ptr<std::size_t> kept = nullptr);
 
-// A file that the user named. Throws as Storage::open, and as open_storage.
+// A file that the user named. Throws as Storage::open, and as require_no_url where there is none.
 SourcePtr open_named_file(const std::string& path);
 
-// Throws kUnsupported, naming the scheme and what to do, where `location` is a URL.
+// Throws kUnsupported, naming the scheme and what to do, where `location` is a URL. To be asked
+// where users and files name a place, if nothing of that name is there: a folder may be called
+// "s3:".
 void require_no_url(const std::string& location);
 
 }  // namespace npyfs

@@ -238,7 +238,7 @@ std::string some_bytes(std::size_t nbytes) {
 class DearSource : public FakeSource {
  public:
   using FakeSource::FakeSource;
-  ReadCost cost() const override { return {std::chrono::milliseconds(20), 10'000, 1000}; }
+  ReadCost cost() const override { return {std::chrono::milliseconds(1), 1, 10'000}; }
 };
 
 std::string read_ranges(const ByteSource& source, const std::vector<ByteRange>& wanted) {
@@ -301,9 +301,10 @@ TEST_F(FileSourceTest, ReadsRangesInPlace) {
 // The numbers were measured; who changes them measures again.
 TEST(ReadCosts, OfAFileAreThoseOfASystemCall) {
   const FakeSource source("s", "");
-  EXPECT_EQ(source.cost().gap_nbytes, 4096U);
+  EXPECT_EQ(source.cost().gap_nbytes(), 4096U);
   EXPECT_EQ(source.cost().best_nbytes, 256U << 10);
   EXPECT_EQ(source.cost().most_nbytes(), 1U << 20);
+  EXPECT_EQ(DearSource("s", "").cost().gap_nbytes(), 1000U) << "of a millisecond's latency";
 }
 
 TEST(WindowReader, ReadsMoreWhereReadingIsDear) {

@@ -135,7 +135,13 @@ TEST_F(FolderTest, LinksLeadNowhereElse) {
     EXPECT_EQ(refusal_of([&] { folder->open(key, Storage::Keep::kNever); }).kind,
               ErrorKind::kUnsupported);
     EXPECT_EQ(refusal_of([&] { folder->open_value(key); }).kind, ErrorKind::kUnsupported);
+    EXPECT_FALSE(folder->identify(key))
+        << "it would tell when that was written, and how long it is";
   }
+  EXPECT_EQ(folder->identify("own"), folder->open("own")->identity());
+  EXPECT_FALSE(folder->identify("none")->exists());
+  EXPECT_TRUE(folder->goes_round("in/round"));
+  EXPECT_FALSE(folder->identify("out"));
   EXPECT_EQ(refusal_of([&] { folder->list("out"); }).kind, ErrorKind::kUnsupported);
   EXPECT_EQ(refusal_of([&] { folder->open("none"); }).kind, ErrorKind::kNotFound);
   EXPECT_EQ(folder->open_value("none"), nullptr);
@@ -224,7 +230,7 @@ TEST_F(FolderTest, ValuesOfWhichNothingWasNotedAreAsOldAsExpected) {
 TEST(Urls, AreRefusedNamingTheScheme) {
   for (const char* url : {"s3://bucket/key", "https://host/x?a=b", "webhdfs://h:1/p", "HTTP://h"}) {
     for (const auto& opened :
-         {refusal_of([&] { open_storage(url); }), refusal_of([&] { require_no_url(url); })}) {
+         {refusal_of([&] { open_named_file(url); }), refusal_of([&] { require_no_url(url); })}) {
       EXPECT_EQ(opened.kind, ErrorKind::kUnsupported) << url;
       const std::string scheme = std::string(url).substr(0, std::string(url).find(':') + 3);
       EXPECT_NE(opened.text.find("does not read " + scheme), std::string::npos) << opened.text;
@@ -233,6 +239,17 @@ TEST(Urls, AreRefusedNamingTheScheme) {
   }
   EXPECT_NO_THROW(require_no_url("a/b://c"));
   EXPECT_NO_THROW(require_no_url("a:b"));
+}
+
+TEST_F(FolderTest, MayBeCalledAsAUrlBegins) {
+  const fs::path before = fs::current_path();
+  fs::create_directories(set_ + "/s3:/b");
+  write_file(set_ + "/s3:/b/x", "here");
+  fs::current_path(set_);
+  EXPECT_EQ(read_whole(*open_named_file("s3://b/x"), 10), "here");
+  EXPECT_EQ(read_whole(*open_storage("s3://b")->open("x"), 10), "here");
+  EXPECT_EQ(refusal_of([] { open_named_file("s3://b/y"); }).kind, ErrorKind::kUnsupported);
+  fs::current_path(before);
 }
 
 class ZipStorageTest : public Test {

@@ -19,6 +19,7 @@ h5py = optional("h5py")
 
 # Of 16 bytes, so that it can be told in numbers of any width and in text.
 SECRET = "secret" + "0123456789"
+SECRET_TIME = 4_102_444_800  # of files outside: 2100-01-01
 ROWS = np.frombuffer(SECRET.encode(), np.uint8)
 REFUSALS = ("it lies outside of", "below the file's own folder")
 
@@ -272,6 +273,7 @@ class Outside(MountTest):
         read = []
         for path in mnt.rglob("*"):
             try:
+                read.append(str(int(path.stat().st_mtime)).encode())
                 read.append(path.read_bytes() if path.is_file() else b"")
             except OSError:
                 pass
@@ -288,8 +290,12 @@ class Outside(MountTest):
                     inside, private = self.folder / f"set{name}", self.folder / f"private{name}"
                     inside.mkdir()
                     private.mkdir()
-                    read, said = self.mount_for_all(way(inside, private, version), name, relative)
+                    source = way(inside, private, version)
+                    for path in private.rglob("*"):
+                        os.utime(path, (SECRET_TIME, SECRET_TIME))
+                    read, said = self.mount_for_all(source, name, relative)
                     self.assertFalse(self.shows_secret(read), said)
+                    self.assertNotIn(str(SECRET_TIME).encode(), read)
                     self.assertTrue(any(words in said for words in REFUSALS), said)
 
     def test_what_lies_within_is_served(self):
