@@ -81,8 +81,7 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
              const Warn& warn) {
   OpenContext context;
   context.permissive = command_line.dataset.permissive;
-  // Formats may ask while they still build their tables, whose size what is remembered depends on.
-  context.verifier = verified.verifies() ? &strict_verifier() : &trusting_verifier();
+  context.verifier = &verified;
   context.decode = command_line.dataset.fields.decode;
   context.options = command_line.format_options;
   context.warn = warn;

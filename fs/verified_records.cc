@@ -3,8 +3,11 @@
 #include "fs/verified_records.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -16,10 +19,18 @@ namespace npyfs {
 
 namespace {
 
-// One bit a record.
+// One bit a record, of any number of records: a table may still grow while it is asked about. Any
+// thread.
 class Bits {
  public:
-  explicit Bits(std::uint64_t count) : words_(count / 64 + 1) {}
+  Bits() = default;
+  Bits(const Bits&) = delete;
+  Bits& operator=(const Bits&) = delete;
+  ~Bits() {
+    for (const auto& words : words_) {
+      delete[] words.load(std::memory_order_relaxed);
+    }
+  }
 
   bool all(std::uint64_t first, std::uint64_t count) const {
     const std::uint64_t end = first + count;
@@ -27,7 +38,9 @@ class Bits {
       const std::uint64_t bit = first % 64;
       const std::uint64_t n = std::min<std::uint64_t>(64 - bit, end - first);
       const std::uint64_t mask = (n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1) << bit;
-      if ((words_[first / 64].load(std::memory_order_acquire) & mask) != mask) {
+      const Place place = place_of(first);
+      const Word* words = words_[place.array].load(std::memory_order_acquire);
+      if (words == nullptr || (words[place.word].load(std::memory_order_acquire) & mask) != mask) {
         return false;
       }
       first += n;
@@ -35,12 +48,36 @@ class Bits {
     return true;
   }
 
-  void set(std::uint64_t index) {
-    words_[index / 64].fetch_or(std::uint64_t{1} << (index % 64), std::memory_order_release);
+  void set(std::uint64_t record) {
+    const Place place = place_of(record);
+    Word* words = words_[place.array].load(std::memory_order_acquire);
+    if (words == nullptr) {
+      auto made = std::make_unique<Word[]>(place.array == 0 ? kFirst : begin_of(place.array));
+      if (words_[place.array].compare_exchange_strong(words, made.get(),
+                                                      std::memory_order_acq_rel)) {
+        words = made.release();
+      }
+    }
+    words[place.word].fetch_or(std::uint64_t{1} << (record % 64), std::memory_order_release);
   }
 
  private:
-  std::vector<std::atomic<std::uint64_t>> words_;
+  using Word = std::atomic<std::uint64_t>;
+  struct Place {
+    std::size_t array;
+    std::uint64_t word;  // in the array
+  };
+
+  // The arrays have 64, 64, 128, 256... words, so that none ever moves.
+  static constexpr std::uint64_t kFirst = 64;
+  static std::uint64_t begin_of(std::size_t array) { return kFirst << (array - 1); }
+  static Place place_of(std::uint64_t record) {
+    const std::uint64_t word = record / 64;
+    const auto array = static_cast<std::size_t>(std::bit_width(word / kFirst));
+    return {array, array == 0 ? word : word - begin_of(array)};
+  }
+
+  std::array<std::atomic<Word*>, 64> words_{};
 };
 
 }  // namespace
@@ -59,7 +96,7 @@ struct VerifiedRecords::Impl {
       const MutexLock lock(mutex);
       std::unique_ptr<Bits>& bits = bits_by_serial[checksums.serial()];
       if (bits == nullptr) {
-        bits = std::make_unique<Bits>(checksums.size());
+        bits = std::make_unique<Bits>();
       }
       last = {serial.value(), checksums.serial(), bits.get()};
     }

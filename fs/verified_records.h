@@ -17,7 +17,7 @@
 namespace npyfs {
 
 // Any thread; asking for an intact record takes no lock as long as a thread asks for the same
-// checksums.
+// checksums. These may still grow: a record keeps its number.
 class VerifiedRecords final : public Verifier {
  public:
   // With kNever nothing is ever checked.

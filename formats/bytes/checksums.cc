@@ -49,13 +49,4 @@ std::string record_name(std::uint64_t record, std::string_view key) {
   return fmt::format("record {} (key {})", record, printable(key));
 }
 
-std::string checksum_text(std::string_view what, std::uint64_t nbytes) {
-  return fmt::format("{} is {} bytes and does not match its checksum; the file is damaged", what,
-                     nbytes);
-}
-
-Error checksum_error(std::string_view what, const Extent& payload) {
-  return corrupt_at(payload.source->name(), payload.offset, checksum_text(what, payload.nbytes));
-}
-
 }  // namespace npyfs

@@ -37,7 +37,8 @@ struct Checksum {
   Extent stored;  // 4 bytes
 };
 
-// The checksums of numbered records. Immutable; any thread.
+// The checksums of numbered records. Any thread. A record keeps its number and its checksum, once
+// anybody has asked about it; more may follow while a format is still reading its source.
 class Checksums {
  public:
   virtual ~Checksums() = default;
@@ -45,7 +46,6 @@ class Checksums {
   // Identifies these checksums to whoever remembers which records are intact.
   std::uint64_t serial() const { return serial_.value(); }
 
-  virtual std::uint64_t size() const = 0;
   // Nothing where the record has no checksum. Not to be asked for a damaged record.
   virtual std::optional<Checksum> checksum(std::uint64_t record) const = 0;
   // "record 7", "record 7 (key utt-3)": for messages.
@@ -72,10 +72,5 @@ std::uint32_t read_checksum_of(const Checksum& checksum,
 
 // "record 7 (key utt-3)": for messages.
 std::string record_name(std::uint64_t record, std::string_view key);
-
-// What is said of `what` ("record 7") of so many bytes that does not match, and the kCorrupt of
-// one whose payload lies there.
-std::string checksum_text(std::string_view what, std::uint64_t nbytes);
-Error checksum_error(std::string_view what, const Extent& payload);
 
 }  // namespace npyfs

@@ -12,8 +12,9 @@ namespace npyfs {
 
 std::shared_ptr<const Block> LastChunkCache::get(const ChunkSource& chunks, std::uint64_t chunk) {
   if (block_ == nullptr || serial_ != chunks.serial() || chunk_ != chunk) {
-    block_.reset();  // its memory is for the next one
-    auto block = std::make_shared<Block>();
+    const bool is_free = block_ != nullptr && block_.use_count() == 1;
+    auto block = is_free ? std::move(block_) : std::make_shared<Block>();
+    block_.reset();  // decoding may throw
     decode_block(chunks, chunk, verifier_, *block);
     block_ = std::move(block);
     serial_ = chunks.serial();
@@ -42,6 +43,11 @@ void StrictReader::read(const PlanRead& plan_read, std::uint64_t begin, std::spa
     begin += planned;
   }
   watch.check_unchanged();
+}
+
+void StrictReader::require_good(const ChunkSource& chunks, std::uint64_t chunk) {
+  const auto block = cache_.get(chunks, chunk);
+  block->require_good({0, block->bytes.size()});
 }
 
 void StrictReader::decode(const std::function<void(DecodeContext& context)>& decode) {

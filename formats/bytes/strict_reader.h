@@ -27,7 +27,7 @@ class LastChunkCache : public ChunkCache {
 
  private:
   const Verifier& verifier_;
-  std::shared_ptr<const Block> block_;
+  std::shared_ptr<Block> block_;
   std::uint64_t serial_ = 0;  // of what block_ is a chunk of
   std::uint64_t chunk_ = 0;
 };
@@ -48,6 +48,8 @@ class StrictReader {
 
   // Fills `out` with the bytes from `begin` on of what `plan_read` plans.
   void read(const PlanRead& plan_read, std::uint64_t begin, std::span<std::byte> out);
+  // Decodes a chunk, and throws what is wrong with any of it.
+  void require_good(const ChunkSource& chunks, std::uint64_t chunk);
   // Runs `decode`, which fills memory of its own, in a context of this reader.
   void decode(const std::function<void(DecodeContext& context)>& decode);
 

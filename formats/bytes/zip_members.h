@@ -24,7 +24,7 @@ class ZipMembers : public Checksums {
   const SourcePtr& archive() const { return archive_; }
   const ZipDirectory& directory() const { return directory_; }
 
-  std::uint64_t size() const override { return directory_.size(); }
+  std::uint64_t size() const { return directory_.size(); }
   // Reads the member's local header.
   std::optional<Checksum> checksum(std::uint64_t member) const override;
   std::string name_of(std::uint64_t member) const override;

@@ -75,7 +75,7 @@ struct Samples : Checksums {
   // Of a packed folder: its last sample is its index and not shown.
   std::optional<StringList> paths;
 
-  std::uint64_t size() const override { return places.size() + (odd_last ? 1 : 0); }
+  std::uint64_t size() const { return places.size() + (odd_last ? 1 : 0); }
   std::uint64_t shown() const { return size() - (paths ? 1 : 0); }
   ExtentColumn::Place operator[](std::uint64_t sample) const {
     return sample == places.size() ? *odd_last : places[sample];

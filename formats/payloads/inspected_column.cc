@@ -55,16 +55,14 @@ void InspectedColumn::look_at_one(std::uint64_t record, const PayloadField& fiel
     absent_.add(record);
     return;
   }
-  const auto is_intact = [&] { return field.verifier.is_intact(bytes_->guard(record)); };
-  const auto does_not_match = [&] {
-    return payload.fault(0, checksum_text("the payload", payload.nbytes()));
-  };
+  const auto find_fault = [&] { return field.verifier.fault_of(bytes_->guard(record)); };
   try {
     set_.reset();
     look_at(record, payload);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kUnsupported && !is_intact()) {
-      add_damage(record, field.table, does_not_match(), std::nullopt);
+    const auto fault = error.kind() == ErrorKind::kUnsupported ? find_fault() : std::nullopt;
+    if (fault) {
+      add_mismatch(record, *fault);
     } else if (error.kind() == ErrorKind::kCorrupt) {
       add_damage(record, field.table, error, std::nullopt);
     } else {
@@ -77,8 +75,8 @@ void InspectedColumn::look_at_one(std::uint64_t record, const PayloadField& fiel
     return;
   }
   if (is_surprise(record, payload.nbytes())) {
-    if (!is_intact()) {
-      add_damage(record, field.table, does_not_match(), std::nullopt);
+    if (const auto fault = find_fault()) {
+      add_mismatch(record, *fault);
       return;
     }
     ++intact_surprises_;
@@ -104,6 +102,10 @@ void InspectedColumn::add_damage(std::uint64_t record, const RecordTable& table,
   damage_.add(record, [&] {
     return Damage{why.wrapped("", fmt::format(" ({})", record_name(table, record))), nbytes};
   });
+}
+
+void InspectedColumn::add_mismatch(std::uint64_t record, const Error& fault) {
+  damage_.add(record, [&] { return Damage{fault, std::nullopt}; });
 }
 
 void InspectedColumn::set_damaged(const Error& why, std::uint64_t nbytes) {

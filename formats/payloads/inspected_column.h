@@ -65,6 +65,8 @@ class InspectedColumn : public Column {
   bool is_surprise(std::uint64_t record, std::uint64_t nbytes);
   void add_damage(std::uint64_t record, const RecordTable& table, const Error& why,
                   std::optional<std::uint64_t> nbytes);
+  // `fault` names the record.
+  void add_mismatch(std::uint64_t record, const Error& fault);
 
   std::shared_ptr<const ByteColumn> bytes_;
   DamageList damage_;

@@ -163,14 +163,13 @@ class NpyColumn : public Column {
     try {
       parsed = parse(record, field, header, name, offset, nbytes);
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kUnsupported &&
-          !field.verifier.is_intact(bytes_->guard(record))) {
-        add_failing(record, field, name, offset, nbytes);
-      } else if (error.kind() == ErrorKind::kCorrupt) {
-        damage_.add(record, [&] { return Damage{error, data_nbytes(nbytes)}; });
-      } else {
+      if (error.kind() == ErrorKind::kUnsupported && is_failing(record, field, nbytes)) {
+        return false;
+      }
+      if (error.kind() != ErrorKind::kCorrupt) {
         throw;
       }
+      damage_.add(record, [&] { return Damage{error, data_nbytes(nbytes)}; });
       return false;
     }
     if (parsed.kind.fortran_order && is_mostly_holes(*bytes_, record)) {
@@ -192,8 +191,7 @@ class NpyColumn : public Column {
     const bool other_rows = previous.record && rows_[*previous.record] != parsed.rows;
     const bool affordable = nbytes <= kMaxProbeNbytes && intact_surprises_ < kMaxSurprises;
     if (!fits || ((first || other_rows) && affordable)) {
-      if (!field.verifier.is_intact(bytes_->guard(record))) {
-        add_failing(record, field, name, offset, nbytes);
+      if (is_failing(record, field, nbytes)) {
         return false;
       }
       ++intact_surprises_;
@@ -258,13 +256,13 @@ class NpyColumn : public Column {
     return parsed;
   }
 
-  void add_failing(std::uint64_t record, const PayloadField& field, const std::string& name,
-                   std::uint64_t offset, std::uint64_t nbytes) {
-    damage_.add(record, [&] {
-      return Damage{
-          corrupt_at(name, offset, checksum_text(record_name(field.table, record), nbytes)),
-          data_nbytes(nbytes)};
-    });
+  // Whether the record of `nbytes` does not match its checksum, and is left at that.
+  bool is_failing(std::uint64_t record, const PayloadField& field, std::uint64_t nbytes) {
+    const auto fault = field.verifier.fault_of(bytes_->guard(record));
+    if (fault) {
+      damage_.add(record, [&] { return Damage{*fault, data_nbytes(nbytes)}; });
+    }
+    return fault.has_value();
   }
 
   // What lies behind the header of a damaged record of `nbytes`, if its header is like others.

@@ -296,17 +296,17 @@ class SampleReader {
       found = look_at(pickle);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kCorrupt) {
-        add_damage(record, error);
+        add_damage(record, error.wrapped("", fmt::format(" ({})", record_name(table_, record))),
+                   error.said());
         return true;
       }
       if (error.kind() != ErrorKind::kUnsupported) {
         throw;
       }
-      return is_damaged(record, pickle) || stay_bytes(record, error.what());
+      return is_damaged(record) || stay_bytes(record, error.what());
     }
     if (seen_ && found.form != samples_->form) {
-      return is_damaged(record, pickle) ||
-             stay_bytes(record, "another form than that of the first");
+      return is_damaged(record) || stay_bytes(record, "another form than that of the first");
     }
     const bool contradicts =
         std::any_of(found.items.begin(), found.items.end(), [&](const auto& i) {
@@ -316,7 +316,7 @@ class SampleReader {
     const bool surprises = !seen_ || contradicts || has_other_rows(found);
     const bool affordable = intact_surprises_ < kMaxSurprises && pickle.nbytes() <= kMaxProbeNbytes;
     if (surprises && (contradicts || affordable)) {
-      if (is_damaged(record, pickle)) {
+      if (is_damaged(record)) {
         return true;
       }
       ++intact_surprises_;
@@ -395,18 +395,18 @@ class SampleReader {
   }
 
   // Whether a record that surprises does not match its checksum, and is left at that.
-  bool is_damaged(std::uint64_t record, RecordBytes& pickle) {
-    if (verifier_.is_intact(field_.bytes->guard(record))) {
-      return false;
+  bool is_damaged(std::uint64_t record) {
+    const auto fault = verifier_.fault_of(field_.bytes->guard(record));
+    if (fault) {
+      add_damage(record, *fault, "checksum");  // what it is differs from record to record
     }
-    add_damage(record, pickle.fault(0, checksum_text("the pickle", pickle.nbytes())));
-    return true;
+    return fault.has_value();
   }
 
-  void add_damage(std::uint64_t record, const Error& why) {
-    const Error named = why.wrapped("", fmt::format(" ({})", record_name(table_, record)));
-    faults_.add(named);
-    samples_->found.add(record, [&] { return Damage{named, std::nullopt}; });
+  // Faults of one `kind` are told as one.
+  void add_damage(std::uint64_t record, const Error& why, std::string_view kind) {
+    faults_.add(kind, why.what());
+    samples_->found.add(record, [&] { return Damage{why, std::nullopt}; });
   }
 
   bool stay_bytes(std::uint64_t record, const std::string& what) {

@@ -99,7 +99,8 @@ class RecordSearch {
 // Looks at the parts of one stored array.
 class StoredSearch {
  public:
-  explicit StoredSearch(const Verifier& verifier) : search_(verifier, "chunks") {}
+  explicit StoredSearch(const Verifier& verifier)
+      : search_(verifier, "chunks"), reader_(verifier) {}
 
   void look_at(const StoredNpy& npy) {
     if (npy.guarded_by != nullptr) {
@@ -126,7 +127,7 @@ class StoredSearch {
         search_.is_intact(place.guard);
       } else if (place.kind == ChunkPlace::Kind::kDecoded && grid.is_stored()) {
         ++checked_;
-        search_.is_good([&] { decode(grid, chunk); });
+        search_.is_good([&] { require_good(grid, chunk); });
       } else if (place.kind == ChunkPlace::Kind::kDamaged) {
         ++checked_;
         search_.is_good([&] { throw Error(place.damage->error); });
@@ -140,28 +141,27 @@ class StoredSearch {
   static constexpr std::size_t kReadNbytes = std::size_t{4} << 20;
 
   // What is decoded on the way checks itself.
-  void read_all(const StoredNpy& npy) const {
+  void read_all(const StoredNpy& npy) {
     const PlanRead plan_read = [&](ByteRange range, Plan& plan) {
       plan.add_extent(*npy.source, npy.data_offset() + range.begin, range.nbytes(), npy.guard());
     };
-    StrictReader reader(search_.verifier());
     std::vector<std::byte> bytes(std::min<std::uint64_t>(npy.data_nbytes(), kReadNbytes));
     for (std::uint64_t at = 0; at < npy.data_nbytes(); at += bytes.size()) {
       bytes.resize(std::min<std::uint64_t>(npy.data_nbytes() - at, kReadNbytes));
-      reader.read(plan_read, at, bytes);
+      reader_.read(plan_read, at, bytes);
     }
   }
 
-  void decode(const ChunkGrid& grid, std::uint64_t chunk) {
-    DecodeContext context(search_.verifier());
-    if (grid.was_written(chunk, context)) {
-      decode_block(grid, chunk, search_.verifier(), block_);
-      block_.require_good({0, block_.bytes.size()});
+  void require_good(const ChunkGrid& grid, std::uint64_t chunk) {
+    bool was_written = false;
+    reader_.decode([&](DecodeContext& context) { was_written = grid.was_written(chunk, context); });
+    if (was_written) {
+      reader_.require_good(grid, chunk);
     }
   }
 
   DamageSearch search_;
-  Block block_;
+  StrictReader reader_;
   std::uint64_t checked_ = 0;
 };
 

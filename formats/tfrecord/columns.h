@@ -29,7 +29,7 @@ struct Records : Checksums {
   std::optional<std::uint64_t> cut_record;
   std::optional<Damage> cut;
 
-  std::uint64_t size() const override { return payloads.size(); }
+  std::uint64_t size() const { return payloads.size(); }
   // Not to be asked for the one that is cut.
   std::optional<Checksum> checksum(std::uint64_t record) const override;
   std::string name_of(std::uint64_t record) const override;

@@ -205,7 +205,7 @@ class Indexer {
     }
     if (features_.surprising() && !intact(record)) {
       features_.discard();
-      add_damage(record, [&] { return checksum_error(record); });
+      add_damage(record, [&] { return mismatch_error(*records_, record); });
       return;
     }
     features_.commit(record, payload.begin);
@@ -213,10 +213,6 @@ class Indexer {
 
   bool intact(std::uint64_t record) const {
     return !checking_ || context_.verifier->is_intact(records_->guard(record));
-  }
-
-  Error checksum_error(std::uint64_t record) const {
-    return npyfs::checksum_error(records_->name_of(record), records_->checksum(record)->payload);
   }
 
   Error malformed_error(std::uint64_t record, const Error& fault) const {
@@ -239,7 +235,7 @@ class Indexer {
     for (const Suspect& suspect : std::exchange(suspects_, {})) {
       add_damage(suspect.record, [&] {
         return suspect.too_large ? malformed_error(suspect.record, *suspect.too_large)
-                                 : checksum_error(suspect.record);
+                                 : mismatch_error(*records_, suspect.record);
       });
     }
   }

@@ -214,26 +214,6 @@ std::shared_ptr<const ChunkGrid> memory_array(const DType& dtype, Shape shape,
                           std::make_shared<MemorySource>(name, std::move(bytes)), 0);
 }
 
-// Remembers which guard it has found intact last: the inner chunks of a shard have one guard, that
-// of the whole shard, which is to be read once and not once for each of them. One thread.
-class LastGuardVerifier : public Verifier {
- public:
-  explicit LastGuardVerifier(const Verifier& base) : base_(base) {}
-  bool verifies() const override { return base_.verifies(); }
-
- private:
-  std::optional<Error> find_fault(const Guard& guard, const ReadWindow& window) const override {
-    const bool known = guard.checksums == last_.checksums && guard.first == last_.first &&
-                       guard.count == last_.count;
-    auto fault = known ? std::nullopt : base_.fault_of(guard, window);
-    last_ = fault ? Guard{} : guard;
-    return fault;
-  }
-
-  const Verifier& base_;
-  mutable Guard last_;
-};
-
 }  // namespace
 
 StoredArray open_texts(const std::string& name, const std::string& fill, const MakeGrid& make_grid,
@@ -242,8 +222,7 @@ StoredArray open_texts(const std::string& name, const std::string& fill, const M
                                          [](Stored item) { return utf8_length(as_text(item)); });
   std::uint64_t longest = 1;
   FaultTally damaged("chunks");
-  const LastGuardVerifier verifier(*context.verifier);
-  StrictReader reader(verifier);
+  StrictReader reader(*context.verifier);
   for (std::uint64_t chunk = 0; chunk < lengths.grid->chunk_count(); ++chunk) {
     try {
       for (const std::uint64_t length : decode_lengths(*lengths.grid, chunk, reader)) {
@@ -304,8 +283,7 @@ std::vector<StoredArray> open_ragged(const std::string& name, const DType& dtype
   std::vector<std::int64_t> offsets = {0};
   std::vector<std::uint64_t> counts;  // values of each band
   std::uint64_t longest = 0;
-  const LastGuardVerifier verifier(*context.verifier);
-  StrictReader reader(verifier);
+  StrictReader reader(*context.verifier);
   for (std::uint64_t number = 0; number < bands; ++number) {
     const Band band = band_of(grid, number);
     std::vector<std::uint64_t> sizes(*element_count(band.shape));

@@ -23,7 +23,8 @@ using testing::FakeSource;
 using testing::make_table;
 using testing::refusal_of;
 
-// 100 bytes a chunk; of every chunk the bytes 90 to 94 are damaged, chunk 7 is damaged whole.
+// 100 bytes a chunk; of every chunk but 1000 the bytes 90 to 94 are damaged, chunk 7 is damaged
+// whole.
 class Chunks : public ChunkSource {
  public:
   explicit Chunks(const ByteSource* source = nullptr) : source_(source) {}
@@ -41,8 +42,10 @@ class Chunks : public ChunkSource {
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = static_cast<std::byte>(i * 13 + chunk);
     }
-    context.mark_damaged({90, 95},
-                         std::make_exception_ptr(Error(ErrorKind::kCorrupt, "five are bad")));
+    if (chunk != 1000) {
+      context.mark_damaged({90, 95},
+                           std::make_exception_ptr(Error(ErrorKind::kCorrupt, "five are bad")));
+    }
   }
 
   mutable std::uint64_t decodes = 0;
@@ -217,6 +220,14 @@ TEST_F(StrictReaderTest, DecodesAChunkOnceWhilePiecesOfItFollowEachOther) {
   read(plan);
   EXPECT_EQ(chunks_.decodes, 3U);
   EXPECT_EQ(other.decodes, 1U);
+}
+
+TEST_F(StrictReaderTest, SaysWhetherAChunkIsGood) {
+  StrictReader reader(strict_verifier());
+  reader.require_good(chunks_, 1000);
+  EXPECT_EQ(refusal_of([&] { reader.require_good(chunks_, 1); }).text, "five are bad");
+  EXPECT_EQ(refusal_of([&] { reader.require_good(chunks_, 7); }).text, "all is bad");
+  reader.require_good(chunks_, 1000);
 }
 
 TEST_F(StrictReaderTest, TakesChunksFromACacheThatIsGiven) {

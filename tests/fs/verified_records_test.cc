@@ -259,6 +259,45 @@ TEST(VerifiedRecords, ChecksLongRecords) {
   }
 }
 
+// Formats ask while they are still reading their source.
+TEST(VerifiedRecords, TablesMayGrowWhileTheyAreAskedAbout) {
+  class Growing : public Checksums {
+   public:
+    std::optional<Checksum> checksum(std::uint64_t record) const override {
+      ++asked;
+      return table->checksum(record % 100);
+    }
+    std::string name_of(std::uint64_t record) const override {
+      return table->name_of(record % 100);
+    }
+
+    std::shared_ptr<const FakeTable> table = make_table(hundred({99}));
+    mutable int asked = 0;
+  };
+  const Growing growing;
+  const VerifiedRecords verified(Verify::kRead);
+  // 4096 records have a bit each in the first array.
+  const std::vector<std::uint64_t> kRecords = {0, 1, 4095, 4096, 8191, 8192, 1'000'000, 5'000'050};
+  for (const std::uint64_t record : kRecords) {
+    EXPECT_FALSE(verified.known_intact({&growing, record, 1})) << record;
+    verified.require_intact({&growing, record, 1});
+    EXPECT_TRUE(verified.known_intact({&growing, record, 1})) << record;
+    EXPECT_FALSE(verified.known_intact({&growing, record, 3})) << record;
+  }
+  const int asked = growing.asked;
+  for (const std::uint64_t record : kRecords) {
+    verified.require_intact({&growing, record, 1});
+  }
+  EXPECT_EQ(growing.asked, asked) << "none is forgotten as others come";
+  verified.require_intact({&growing, 4000, 90});
+  verified.require_intact({&growing, 4100, 90});
+  EXPECT_TRUE(verified.known_intact({&growing, 4000, 90}));
+  EXPECT_EQ(refusal_of([&] {
+              verified.require_intact({&growing, 4190, 20});
+            }).kind,
+            ErrorKind::kCorrupt);
+}
+
 TEST(VerifiedRecords, ServesThreads) {
   const auto table = make_table(hundred({13, 77}));
   VerifiedRecords verified(Verify::kRead);
