@@ -37,6 +37,7 @@ struct CommandLine {
   unsigned threads = 0;  // 0: as many as cores
   std::uint64_t header_align = 64;
   std::string device;                     // -o fsname=, else empty
+  bool passthrough = true;                // not with -o no_passthrough
   std::vector<std::string> fuse_options;  // for libfuse and the kernel, as they are
 
   // info

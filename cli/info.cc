@@ -14,6 +14,7 @@
 
 #include "cli/load.h"
 #include "formats/bytes/error.h"
+#include "fs/passthrough.h"
 
 namespace npyfs {
 
@@ -57,12 +58,15 @@ std::string storage_text(const NamedArray& named) {
   return storage;
 }
 
-Row row_of(const NamedArray& named) {
+// Whether the kernel can read it by itself, where it may.
+bool is_native(const NamedArray& named) { return named.whole != nullptr && named.whole->is_file(); }
+
+Row row_of(const NamedArray& named, bool may_be_native) {
   return {printable(named.name) + ".npy",
           named.array->dtype().text(),
           shape_text(named.array->shape()),
           std::to_string(named.array->nbytes()),
-          storage_text(named),
+          may_be_native && is_native(named) ? "native" : storage_text(named),
           named.format,
           sources_text(named.sources)};
 }
@@ -91,7 +95,7 @@ std::string attributes_text(const Dict& attributes) {
   return names.empty() ? "no attributes" : names;
 }
 
-Value array_value(const NamedArray& named) {
+Value array_value(const NamedArray& named, bool may_be_native) {
   List shape;
   for (const std::uint64_t dimension : named.array->shape()) {
     shape.push_back(Value{dimension});
@@ -107,6 +111,8 @@ Value array_value(const NamedArray& named) {
   array.push_back({"records", Value{named.records}});
   array.push_back({"nbytes", Value{named.array->nbytes()}});
   array.push_back({"storage", Value{storage_text(named)}});
+  const std::string_view access = may_be_native && is_native(named) ? "native" : access_word(named);
+  array.push_back({"access", Value{std::string(access)}});
   array.push_back({"format", Value{named.format}});
   array.push_back({"sources", Value{std::move(sources)}});
   if (!named.attributes.empty()) {
@@ -115,10 +121,10 @@ Value array_value(const NamedArray& named) {
   return Value{std::move(array)};
 }
 
-void print_arrays(std::string& out, const std::vector<NamedArray>& arrays) {
+void print_arrays(std::string& out, const std::vector<NamedArray>& arrays, bool may_be_native) {
   std::vector<Row> rows = {{"array", "dtype", "shape", "bytes", "stored", "format", "from"}};
   for (const NamedArray& array : arrays) {
-    rows.push_back(row_of(array));
+    rows.push_back(row_of(array, may_be_native));
   }
   print_table(out, rows);
 }
@@ -137,7 +143,8 @@ void print_own_attributes(std::string& out, const Split& split) {
 }
 
 // A split or group and all groups in it; `path` is its own.
-void print_directory(std::string& out, const Split& split, const std::string& path) {
+void print_directory(std::string& out, const Split& split, const std::string& path,
+                     bool may_be_native) {
   out += printable(path) + "/";
   if (split.records) {
     out += fmt::format("  {} records", split.records->size());
@@ -148,32 +155,32 @@ void print_directory(std::string& out, const Split& split, const std::string& pa
   }
   out += "\n";
   if (!split.arrays.empty()) {
-    print_arrays(out, split.arrays);
+    print_arrays(out, split.arrays, may_be_native);
   }
   print_own_attributes(out, split);
   for (const Split& group : split.groups) {
-    print_directory(out, group, path + "/" + group.name);
+    print_directory(out, group, path + "/" + group.name, may_be_native);
   }
 }
 
-Value arrays_value(const std::vector<NamedArray>& arrays) {
+Value arrays_value(const std::vector<NamedArray>& arrays, bool may_be_native) {
   List list;
   for (const NamedArray& array : arrays) {
-    list.push_back(array_value(array));
+    list.push_back(array_value(array, may_be_native));
   }
   return Value{std::move(list)};
 }
 
 // Groups and attributes are named only where there are any.
-Value directories_value(const std::vector<Split>& splits) {
+Value directories_value(const std::vector<Split>& splits, bool may_be_native) {
   List list;
   for (const Split& split : splits) {
     Dict about;
     about.push_back({"name", Value{split.name}});
     about.push_back({"records", split.records ? Value{split.records->size()} : Value{}});
-    about.push_back({"arrays", arrays_value(split.arrays)});
+    about.push_back({"arrays", arrays_value(split.arrays, may_be_native)});
     if (!split.groups.empty()) {
-      about.push_back({"groups", directories_value(split.groups)});
+      about.push_back({"groups", directories_value(split.groups, may_be_native)});
     }
     if (!split.attributes.empty()) {
       about.push_back({"attrs", Value{split.attributes}});
@@ -181,6 +188,14 @@ Value directories_value(const std::vector<Split>& splits) {
     list.push_back(Value{std::move(about)});
   }
   return Value{std::move(list)};
+}
+
+bool has_native(const Dataset& dataset) {
+  bool found = false;
+  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
+    found = found || is_native(array);
+  });
+  return found;
 }
 
 void print_all(const std::string& text) {
@@ -191,13 +206,14 @@ void print_all(const std::string& text) {
 
 }  // namespace
 
-std::string info_text(const Dataset& dataset) {
+std::string info_text(const Dataset& dataset, const std::string& why_not_native) {
+  const bool may_be_native = why_not_native.empty();
   std::string out;
   if (!dataset.arrays.empty()) {
-    print_arrays(out, dataset.arrays);
+    print_arrays(out, dataset.arrays, may_be_native);
   }
   for (const Split& split : dataset.splits) {
-    print_directory(out, split, split.name);
+    print_directory(out, split, split.name, may_be_native);
   }
   std::uint64_t total = 0;
   for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
@@ -208,22 +224,31 @@ std::string info_text(const Dataset& dataset) {
       splits == 0 ? "" : fmt::format(" in {} split{}", splits, splits == 1 ? "" : "s");
   out += fmt::format("attrs  {}\ntotal  {}{}\n", attributes_text(dataset.attributes),
                      size_text(total), in_splits);
+  if (!may_be_native && has_native(dataset)) {
+    out += fmt::format("not native  {}\n", why_not_native);
+  }
   return out;
 }
 
-std::string info_json(const Dataset& dataset) {
+std::string info_json(const Dataset& dataset, const std::string& why_not_native) {
+  const bool may_be_native = why_not_native.empty();
   Dict all;
-  all.push_back({"splits", directories_value(dataset.splits)});
+  all.push_back({"splits", directories_value(dataset.splits, may_be_native)});
   if (!dataset.arrays.empty()) {
-    all.push_back({"arrays", arrays_value(dataset.arrays)});
+    all.push_back({"arrays", arrays_value(dataset.arrays, may_be_native)});
   }
   all.push_back({"attrs", Value{dataset.attributes}});
+  if (!may_be_native && has_native(dataset)) {
+    all.push_back({"not_native", Value{why_not_native}});
+  }
   return print_json(Value{std::move(all)});
 }
 
 int run_info(const CommandLine& command_line) {
   const LoadedDataset loaded(command_line);
-  print_all(command_line.json ? info_json(loaded.dataset) : info_text(loaded.dataset));
+  const std::string why_not = why_no_passthrough();
+  print_all(command_line.json ? info_json(loaded.dataset, why_not)
+                              : info_text(loaded.dataset, why_not));
   return 0;
 }
 

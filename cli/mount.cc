@@ -100,6 +100,7 @@ int run_mount(const CommandLine& command_line) {
   options.fuse_options = command_line.fuse_options;
   options.threads = command_line.threads;
   options.header_align = command_line.header_align;
+  options.passthrough = command_line.passthrough;
 
   LoadedDataset loaded(command_line);
   require_sources_outside(loaded.dataset, options.mountpoint);

@@ -32,6 +32,9 @@ constexpr std::array<std::string_view, 8> kPassedFlags = {
     "noatime",     "nodev",      "nosuid",       "noexec",
     "allow_other", "allow_root", "auto_unmount", "default_permissions"};
 
+// npyfs's own: it reads itself what the kernel could read without it.
+constexpr std::string_view kNoPassthrough = "no_passthrough";
+
 template <typename Words>
 bool contains(const Words& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -60,7 +63,8 @@ void apply_long_option(CommandLine& command_line, const OptionRow& row, bool has
 [[noreturn]] void refuse(std::string_view name) {
   std::vector<std::string> known = option_names();
   known.insert(known.end(), kPassedFlags.begin(), kPassedFlags.end());
-  for (const char* more : {"source", "fsname", "max_read"}) {
+  for (const std::string_view more : {std::string_view("source"), std::string_view("fsname"),
+                                      std::string_view("max_read"), kNoPassthrough}) {
     known.emplace_back(more);
   }
   const std::string hint = did_you_mean(name, known);
@@ -78,6 +82,8 @@ void apply_one(CommandLine& command_line, const std::string& text) {
     apply_long_option(command_line, *row, has_value, value);
   } else if (name == "source" && has_value) {
     command_line.sources.push_back(value);
+  } else if (text == kNoPassthrough) {
+    command_line.passthrough = false;
   } else if (name == "fsname" && has_value) {
     command_line.device = value;
   } else if (has_value ? name == "max_read" : contains(kPassedFlags, name)) {

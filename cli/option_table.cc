@@ -282,7 +282,7 @@ std::string help_text() {
   out += "Mount:\n";
   print_rows(out, Place::kMount);
   print_option(out, "-o NAME[=VALUE],...",
-               "mount(8) options, every long option (verify=never), or\nsource=SOURCE for more; "
+               "mount(8)'s, long options (verify=never), source=SOURCE\nfor more, no_passthrough; "
                "\\, is a comma in a value");
   out += "Info:\n";
   print_rows(out, Place::kInfo);

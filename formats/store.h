@@ -29,6 +29,12 @@ struct StoredNpy {
   std::string storage = "mapped";  // for users, as ChunkGrid::storage()
 
   Guard guard() const { return {guarded_by.get(), record, guarded_by != nullptr ? 1U : 0U}; }
+  // Whether it is all of a local file, so that who reads that file reads what is shown, and nothing
+  // of it has to be verified.
+  bool is_file() const {
+    return offset == 0 && guarded_by == nullptr && source->is_file() &&
+           source->nbytes() == header.nbytes + data_nbytes();
+  }
   std::uint64_t data_offset() const { return offset + header.nbytes; }
   std::uint64_t data_nbytes() const { return *element_count(header.shape) * header.dtype.itemsize; }
 };

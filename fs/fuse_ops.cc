@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "fs/log.h"
+#include "fs/npy_file.h"
+#include "fs/passthrough.h"
 
 namespace npyfs {
 
@@ -175,14 +177,18 @@ void release(MountedFs& fs, fuse_ino_t ino, const fuse_file_info& file) {
   fs.tree.note_close(ino);
 }
 
-void reply_open(fuse_req_t req, MountedFs& fs, fuse_ino_t ino, const fuse_file_info& file) {
+// `backing`: what the kernel reads in its place; 0: nothing.
+void reply_open(fuse_req_t req, MountedFs& fs, fuse_ino_t ino, const fuse_file_info& file,
+                std::int32_t backing = 0) {
   fs.tree.note_open(ino);
-  if (fuse_reply_open(req, &file) != 0) {
+  const int sent =
+      backing > 0 ? reply_open_backed(req, file, backing) : fuse_reply_open(req, &file);
+  if (sent != 0) {
     release(fs, ino, file);  // whoever asked has gone: it will not be released
   }
 }
 
-void on_init(void* /*userdata*/, fuse_conn_info* conn) {
+void on_init(void* userdata, fuse_conn_info* conn) {
   // Requests as large and as many as the kernel likes: a cold sequential reader is bound by their
   // number.
   conn->max_background = 64;
@@ -190,6 +196,9 @@ void on_init(void* /*userdata*/, fuse_conn_info* conn) {
   if ((conn->capable & FUSE_CAP_SPLICE_WRITE) != 0) {
     // Replies are written from memory: a pipe in between only costs.
     conn->want &= ~static_cast<unsigned>(FUSE_CAP_SPLICE_WRITE);
+  }
+  if (static_cast<const MountedFs*>(userdata)->wants_passthrough) {
+    want_passthrough(conn);
   }
 }
 
@@ -238,6 +247,13 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
     // What the kernel has cached of it is answered without asking us.
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     opened.check_unchanged(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+    if (const std::int32_t backing = fs.native->open(ino, opened)) {
+      // O_DIRECT reads come to us: file systems want places and sizes of their own for them, or
+      // have none, and those of a mount are right wherever they are.
+      file->direct_io = (file->flags & O_DIRECT) != 0 ? 1 : 0;
+      reply_open(req, fs, ino, *file, backing);
+      return;
+    }
     file->keep_cache = 1;
     reply_open(req, fs, ino, *file);
   });
@@ -397,7 +413,16 @@ void reply_xattr(fuse_req_t req, std::string_view value, std::size_t nbytes) {
 // Of a directory: none.
 Xattrs xattrs_of(const MountedFs& fs, fuse_ino_t ino) {
   const Entry entry = find_entry(fs, ino);
-  return entry.file() != nullptr ? entry.file()->xattrs() : Xattrs();
+  if (entry.file() == nullptr) {
+    return {};
+  }
+  Xattrs all = entry.file()->xattrs();
+  for (auto& [name, value] : all) {
+    if (name == kAccessXattr && fs.native->is_native(ino, *entry.file())) {
+      value = "native";
+    }
+  }
+  return all;
 }
 
 void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t nbytes) {

@@ -18,6 +18,7 @@
 #include "fs/damage_log.h"
 #include "fs/fetch.h"
 #include "fs/forest.h"
+#include "fs/native_files.h"
 #include "fs/read_ahead.h"
 #include "threads/mutex.h"
 
@@ -50,6 +51,9 @@ struct MountedFs {
   std::function<void()> on_source_changed;
   // Told of what is read; null as long as nothing is.
   ReadAhead* read_ahead = nullptr;
+  // Set before the first file is opened.
+  NativeFiles* native = nullptr;
+  bool wants_passthrough = false;  // asked for at INIT
 };
 
 // Callbacks for a session whose user data is a MountedFs*.

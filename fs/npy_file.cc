@@ -33,7 +33,9 @@ std::string source_text(const std::vector<SourcePtr>& sources) {
 }  // namespace
 
 NpyFile::NpyFile(NamedArray array, std::uint64_t header_align)
-    : array_(std::move(array)), as_it_is_(array_.whole != nullptr && header_align == kUsualAlign) {
+    : array_(std::move(array)),
+      as_it_is_(array_.whole != nullptr && header_align == kUsualAlign),
+      is_source_(as_it_is_ && array_.whole->is_file()) {
   const Array& data = *array_.array;
   if (!as_it_is_) {
     header_ = print_npy_header(data.dtype(), data.shape(), data.fortran_order(), header_align);
@@ -61,6 +63,9 @@ void NpyFile::plan_read(ByteRange range, Plan& plan) const {
 
 void NpyFile::check_unchanged(std::int64_t second) const {
   require_unchanged(array_.sources);
+  if (is_source_) {
+    array_.whole->source->check_unchanged();
+  }
   if (checked_second_.exchange(second, std::memory_order_relaxed) == second) {
     return;
   }
@@ -72,12 +77,17 @@ void NpyFile::check_unchanged(std::int64_t second) const {
   }
 }
 
+std::optional<int> NpyFile::open_backing() const {
+  return is_source_ ? std::optional(array_.whole->source->open_again()) : std::nullopt;
+}
+
 Xattrs NpyFile::xattrs() const {
   return {{"user.npyfs.format", array_.format},
           {"user.npyfs.dtype", array_.array->dtype().text()},
           {"user.npyfs.shape", shape_text(array_.array->shape())},
           {"user.npyfs.records", std::to_string(array_.records)},
-          {"user.npyfs.source", source_text(array_.sources)}};
+          {"user.npyfs.source", source_text(array_.sources)},
+          {kAccessXattr, std::string(access_word(array_))}};
 }
 
 std::optional<std::uint64_t> NpyFile::own_chunks() const {

@@ -16,6 +16,9 @@
 
 namespace npyfs {
 
+// How the file is read: "native" (by the kernel), "mapped", "decoded".
+inline constexpr const char* kAccessXattr = "user.npyfs.access";
+
 // Immutable; any thread.
 class NpyFile : public File {
  public:
@@ -27,9 +30,13 @@ class NpyFile : public File {
   const std::vector<SourcePtr>& sources() const override { return array_.sources; }
 
   // Looks at kMostLooks of its sources, the next ones each time, but not twice within one second.
-  // Behind a network each look may take a millisecond.
+  // Behind a network each look may take a millisecond. A file that the kernel may read is looked at
+  // each time: no read will find the change.
   static constexpr std::size_t kMostLooks = 256;
   void check_unchanged(std::int64_t second) const override;
+
+  // The source, where it is a .npy file that is shown as it is.
+  std::optional<int> open_backing() const override;
 
   // What the array is, for `getfattr -d`.
   Xattrs xattrs() const override;
@@ -38,7 +45,8 @@ class NpyFile : public File {
 
  private:
   NamedArray array_;
-  bool as_it_is_;  // the header, too, comes from the file that the array is
+  bool as_it_is_;   // the header, too, comes from the file that the array is
+  bool is_source_;  // all of that file, and nothing else, is shown
   std::string header_;
   std::uint64_t header_nbytes_ = 0;
   mutable std::atomic<std::int64_t> checked_second_{-1};

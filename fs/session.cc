@@ -20,7 +20,9 @@
 #include "fs/fuse_ops.h"
 #include "fs/libfuse_log.h"
 #include "fs/log.h"
+#include "fs/native_files.h"
 #include "fs/notifier.h"
+#include "fs/passthrough.h"
 #include "fs/read_ahead.h"
 
 namespace npyfs {
@@ -71,6 +73,21 @@ SessionPtr make_session(const MountOptions& options, MountedFs& fs) {
   return session;
 }
 
+// The first question is answered here where passthrough is to be asked for, by the loop otherwise.
+NativeFiles make_native_files(fuse_session* session, const MountOptions& options,
+                              const std::string& why_not) {
+  if (!options.passthrough) {
+    return NativeFiles(NativeFiles::Refusal{"-o no_passthrough", false});
+  }
+  const std::string why = why_not.empty() ? begin_passthrough(session) : why_not;
+  if (!why.empty()) {
+    return NativeFiles(NativeFiles::Refusal{why});
+  }
+  return NativeFiles(
+      BackingCalls{[session](int fd) { return open_backing(session, fd); },
+                   [session](std::int32_t backing) { close_backing(session, backing); }});
+}
+
 int run_loop(fuse_session* session, unsigned threads) {
   if (threads == 1) {
     return fuse_session_loop(session);
@@ -112,6 +129,8 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   OpenTexts texts;
   MountedFs fs{tree,  fetcher,    cache,      damage,
                texts, ::getuid(), ::getgid(), [&notifier] { notifier->note_change(); }};
+  const std::string why_not_native = why_no_passthrough();
+  fs.wants_passthrough = options.passthrough && why_not_native.empty();
 
   take_libfuse_lines();
   const SessionPtr session = make_session(options, fs);
@@ -128,6 +147,9 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
     }
     fuse_session_unmount(session.get());
   });
+
+  NativeFiles native = make_native_files(session.get(), options, why_not_native);
+  fs.native = &native;
 
   const bool foreground = options.foreground || options.debug;
   // The caller's process ends here with 0, if not in the foreground; threads start only after it.

@@ -23,6 +23,8 @@ struct MountOptions {
   std::vector<std::string> fuse_options;
   unsigned threads = 0;  // 0: as many as cores, at least 4
   std::uint64_t header_align = 64;
+  // Lets the kernel read by itself what it can.
+  bool passthrough = true;
 };
 
 // Mounts, daemonizes (unless in the foreground) and serves until unmounted or told to stop by

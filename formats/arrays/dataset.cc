@@ -333,6 +333,17 @@ void visit_arrays(const std::string& prefix, const std::vector<NamedArray>& arra
 
 }  // namespace
 
+std::string_view access_word(const NamedArray& array) {
+  const std::string storage = array.array->storage();
+  if (storage == "computed") {
+    return "mapped";
+  }
+  const bool is_packed =
+      std::any_of(array.sources.begin(), array.sources.end(),
+                  [](const SourcePtr& source) { return !source->access().empty(); });
+  return storage.starts_with("mapped") && !is_packed ? "mapped" : "decoded";
+}
+
 void for_each_array(const Dataset& dataset,
                     const std::function<void(const std::string&, const NamedArray&)>& visit) {
   visit_arrays("", dataset.arrays, dataset.splits, visit);

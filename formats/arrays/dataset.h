@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -99,6 +100,9 @@ struct Dataset {
   Dict attributes;
   std::string pad_value = "0";  // --pad-value, for views
 };
+
+// How npyfs reads it: "mapped" (what the sources hold, or what is in memory), "decoded".
+std::string_view access_word(const NamedArray& array);
 
 // Calls `visit` for every array with its path, "train/x".
 void for_each_array(const Dataset& dataset,

@@ -80,9 +80,11 @@ class ByteSource {
   virtual void check_unchanged() const {}
   // Whether check_unchanged() has ever thrown.
   virtual bool changed() const { return false; }
+  // Whether it is all of one local file, byte for byte, which open_again() opens.
+  virtual bool is_file() const { return false; }
   // A new descriptor (O_CLOEXEC, the caller's) of the very file that was opened, for another
-  // process to read. Throws kChanged where its path leads to another one by now, kUnsupported for
-  // what is no file of its own.
+  // process, or the kernel, to read. Throws kChanged where its path leads to another one by now,
+  // kUnsupported for what is no file of its own.
   virtual int open_again() const;
   // What a read at a random place costs, where it is not just that many bytes read from a file;
   // else empty. For `npyfs info`.
@@ -168,6 +170,7 @@ class FileSource : public ByteSource {
   void check_unchanged() const override;
   bool changed() const override { return changed_.is_set(); }
   Identity identity() const override { return identity_; }
+  bool is_file() const override { return true; }
   int open_again() const override;
 
  private:

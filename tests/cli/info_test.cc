@@ -77,7 +77,7 @@ TEST(Info, Json) {
   for (const auto& [key, value] : array) {
     keys += key + " ";
   }
-  EXPECT_EQ(keys, "name dtype shape records nbytes storage format sources ");
+  EXPECT_EQ(keys, "name dtype shape records nbytes storage access format sources ");
   EXPECT_EQ(std::get<std::string>(array[1].value.v), "<f4");
 }
 

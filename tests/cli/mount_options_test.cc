@@ -54,9 +54,20 @@ TEST(MountOptions, AreLongOptions) {
   EXPECT_EQ(line.device, "set");
 }
 
+TEST(MountOptions, NoPassthroughIsOurOwn) {
+  CommandLine line;
+  apply_mount_options(line, "noatime");
+  EXPECT_TRUE(line.passthrough);
+  apply_mount_options(line, "no_passthrough");
+  EXPECT_FALSE(line.passthrough);
+  EXPECT_EQ(line.fuse_options, Texts{"noatime"});
+}
+
 TEST(MountOptions, UnknownOnesAreRefused) {
   const std::pair<const char*, const char*> kCases[] = {
       {"nosuchthing=1", "nosuchthing"},
+      {"no_passthru", "did you mean 'no_passthrough'?"},
+      {"no_passthrough=1", "no_passthrough"},
       {"verfy=read", "did you mean 'verify'?"},
       {"alow_other", "did you mean 'allow_other'?"},
       {"shape=x=3,4", "\\,"},

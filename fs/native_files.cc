@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "fs/native_files.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "formats/bytes/error.h"
+#include "fs/log.h"
+
+namespace npyfs {
+
+namespace {
+
+std::string why_of(std::int32_t refused) {
+  switch (refused) {
+    case EPERM:
+      return "the kernel refuses it without CAP_SYS_ADMIN of the whole machine";
+    case ELOOP:
+      return "it lies on a file system that lies on another one";
+    default:
+      return fmt::format("the kernel refuses it: {}", std::strerror(refused));
+  }
+}
+
+}  // namespace
+
+std::int32_t NativeFiles::open(Ino ino, const File& file) { return find(ino, file, true); }
+
+bool NativeFiles::is_native(Ino ino, const File& file) { return find(ino, file, false) > 0; }
+
+// Not under the lock: looking for the backing file may wait for a disk. Of two who do so the second
+// one's is let go of.
+std::int32_t NativeFiles::find(Ino ino, const File& file, bool is_opened) {
+  if (const auto known = decided(ino)) {
+    return *known;
+  }
+  std::optional<int> fd;
+  try {
+    fd = file.open_backing();
+  } catch (const std::exception& error) {
+    tell_once(file, error.what());
+    return decide(ino, 0);
+  }
+  if (!fd) {
+    return 0;
+  }
+  if (*fd < 0) {
+    return is_opened ? decide(ino, 0) : 0;
+  }
+  const std::int32_t backing = ask_kernel(file, *fd);
+  ::close(*fd);
+  return decide(ino, backing);
+}
+
+std::optional<std::int32_t> NativeFiles::decided(Ino ino) {
+  const MutexLock lock(mutex_);
+  const auto known = decided_.find(ino);
+  return known != decided_.end() ? std::optional(known->second) : std::nullopt;
+}
+
+std::int32_t NativeFiles::decide(Ino ino, std::int32_t backing) {
+  std::int32_t first = 0;
+  {
+    const MutexLock lock(mutex_);
+    first = decided_.emplace(ino, backing).first->second;
+  }
+  if (backing > 0 && first != backing) {
+    kernel_.close(backing);
+  }
+  return first;
+}
+
+// The number of the backing file; 0: it will not read it.
+std::int32_t NativeFiles::ask_kernel(const File& file, int fd) {
+  if (refusal_) {
+    if (refusal_->is_wanted) {
+      tell_once(file, refusal_->why);
+    }
+    return 0;
+  }
+  const std::int32_t backing = kernel_.open(fd);
+  if (backing > 0) {
+    return backing;
+  }
+  tell_once(file, why_of(-backing));
+  return 0;
+}
+
+void NativeFiles::tell_once(const File& file, const std::string& why) {
+  {
+    const MutexLock lock(mutex_);
+    if (std::exchange(told_, true)) {
+      return;
+    }
+  }
+  const std::string name = file.sources().empty() ? "a file" : file.sources().front()->name();
+  log_warning(
+      fmt::format("{}: npyfs reads it in the kernel's place: {}; told once", printable(name), why));
+}
+
+}  // namespace npyfs

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which files of the mount the kernel reads by itself, and why it does not read the others.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "fs/file.h"
+#include "threads/mutex.h"
+
+namespace npyfs {
+
+// The kernel's side of it, as fs/passthrough.h has it. Any thread.
+struct BackingCalls {
+  std::function<std::int32_t(int fd)> open;  // the number of a backing file, > 0, or -errno
+  std::function<void(std::int32_t backing)> close;
+};
+
+// Any thread. How the file of an inode number is read is decided when it is first opened and then
+// holds for the mount: the kernel does not open one in both ways at a time.
+class NativeFiles {
+ public:
+  // Why the kernel reads none of them. Who did not want it needs no line in the log.
+  struct Refusal {
+    std::string why;
+    bool is_wanted = true;
+  };
+
+  explicit NativeFiles(BackingCalls kernel) : kernel_(std::move(kernel)) {}
+  explicit NativeFiles(Refusal refusal) : refusal_(std::move(refusal)) {}
+
+  // The kernel's number of the backing file for `file`, which is opened under the number `ino`; 0:
+  // we read it.
+  std::int32_t open(Ino ino, const File& file);
+  // Whether open() gave, or would give, one.
+  bool is_native(Ino ino, const File& file);
+
+ private:
+  std::int32_t find(Ino ino, const File& file, bool is_opened);
+  std::optional<std::int32_t> decided(Ino ino);
+  std::int32_t decide(Ino ino, std::int32_t backing);
+  std::int32_t ask_kernel(const File& file, int fd);
+  void tell_once(const File& file, const std::string& why);
+
+  const BackingCalls kernel_{};
+  const std::optional<Refusal> refusal_{};
+  Mutex mutex_;
+  // Of files that have a backing file, or may get one: its number; 0: we read.
+  std::unordered_map<Ino, std::int32_t> decided_ GUARDED_BY(mutex_);
+  bool told_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace npyfs
