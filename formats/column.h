@@ -92,9 +92,9 @@ class Column {
   virtual std::uint64_t shard_run(std::uint64_t record) const { return size() - record; }
   // Items are pieces of one time axis, as in Field::time_series.
   virtual bool time_series() const { return false; }
-  // Of text: the code points of the item, where they are known apart from the array's width; of an
-  // item that has at most `known`, any number up to that. May read the item, unless its size
-  // already says so.
+  // Text only: the number of code points of the item, if it is known apart from the array's width.
+  // For an item that has at most `known`, any number up to `known` is an answer. May read the item
+  // unless its size tells enough.
   virtual std::optional<std::uint64_t> text_length(std::uint64_t /*record*/,
                                                    std::uint64_t /*known*/) const {
     return std::nullopt;

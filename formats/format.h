@@ -57,7 +57,7 @@ struct RowAttributes {
 // A row of the table in registry.cc. A format gives what it has by name and leaves out the rest.
 struct Format {
   const char* name = nullptr;
-  // Of file names, without the dot; asked after the magic of every format said no.
+  // Extensions of file names, without the dot. They are asked if no format knows the file's magic.
   std::vector<std::string> extensions{};
   // Opens files of every packing (formats/bytes/packings); other formats open gzip at most.
   bool takes_packings = false;

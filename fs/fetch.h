@@ -24,8 +24,8 @@ namespace npyfs {
 // A buffer that grows, is not zeroed, and keeps its memory from read to read.
 class Scratch {
  public:
-  // The next `nbytes` that are taken, in however many pieces, lie one behind the other. The first
-  // of them begins a page: the kernel copies whole pages in half the time.
+  // The next `nbytes` that are taken lie one after another, in however many pieces they are taken.
+  // The first of them begins a page: the kernel copies whole pages in half the time.
   void reserve(std::size_t nbytes);
   // `nbytes`, which stay where they are until clear() or an earlier mark is returned to.
   std::byte* take(std::size_t nbytes);
@@ -73,9 +73,10 @@ class Gathered {
   std::vector<iovec> parts_;
   std::vector<ChunkUse> chunk_uses_;
   std::vector<std::shared_ptr<const Block>> pinned_;
-  // What is read where it is to lie, and what is copied, one behind the other.
+  // Bytes that are read into their place in the reply, and bytes that are copied, one after
+  // another.
   Scratch scratch_;
-  // What is read with what lies between it.
+  // Bytes that are read together with the gaps between them.
   Scratch window_;
   // Pieces of decoded chunks, and where they are to lie.
   struct Slot {

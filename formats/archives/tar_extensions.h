@@ -21,7 +21,7 @@ struct SparsePiece {
   std::uint64_t nbytes = 0;
 };
 
-// Of the next member; what is not said is nothing.
+// What extension headers say of the next member. A field that they do not name is empty.
 struct TarExtensions {
   std::optional<std::string> long_name;  // of a GNU 'L' header
   std::optional<std::string> long_link;  // of a GNU 'K' header

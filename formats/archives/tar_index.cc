@@ -507,7 +507,7 @@ TarIndex TarIndexer::finish() {
     }
     part.stripped.shrink();
   }
-  // Of samples that were left out.
+  // Leaves out fields that only samples had which were left out themselves.
   std::erase_if(index_.parts, [](const TarPart& part) { return part.places.size() == 0; });
   return std::move(index_);
 }

@@ -55,7 +55,7 @@ struct TarPart {
   ExtentColumn stripped;
   bool any_stripped = false;
 
-  // Of the record's member in `places`.
+  // The ordinal of the record's member in `places`.
   std::optional<std::uint64_t> find(std::uint64_t record) const;
   const Sparse* find_sparse(std::uint64_t ordinal) const;
 };
@@ -118,14 +118,14 @@ class TarIndexer {
   TarIndex index_;
   std::unordered_map<std::string, std::size_t> part_numbers_;
 
-  // Of the shard being read.
+  // The shard being read.
   const ByteSource* source_ = nullptr;
   std::unordered_map<std::string, LinkTarget> link_targets_;
   bool link_targets_read_ = false;
   FaultTally left_out_{"members", "left out"};
   FaultTally twice_{"samples", "left out"};
 
-  // Of the sample being read.
+  // The sample being read.
   bool open_ = false;
   bool bad_ = false;
   std::string key_;

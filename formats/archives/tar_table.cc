@@ -18,7 +18,7 @@ namespace npyfs {
 
 namespace {
 
-// Of a file name's 255 some are for what we put behind it.
+// A file name has at most 255 bytes; the rest is for what npyfs appends to the extension.
 constexpr std::size_t kMostExtensionNbytes = 200;
 
 // Which of them is x where several are there.
@@ -199,7 +199,7 @@ class TarTable : public RecordTable {
     extensions_.push_back(extension);
   }
 
-  // Of two extensions that make one name ("l.png", "l_png") the second gets a number.
+  // If two extensions make one name ("l.png", "l_png"), the second gets a number.
   void settle_names(const std::function<void(const std::string&)>& warn) {
     std::map<std::string, std::size_t> taken;
     for (std::size_t i = 0; i < fields_.size(); ++i) {

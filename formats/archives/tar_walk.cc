@@ -227,7 +227,7 @@ std::uint64_t TarWalk::stored_nbytes_of(const TarHeader& header, const TarMember
     case '6':
       return 0;
     case '1':
-      // Of old archives a size without bytes; cpio's pax archives have them.
+      // Old archives give hard links a size but no bytes; cpio's pax archives have the bytes.
       return nbytes > 0 && (extensions_.pax || link_has_payload()) ? nbytes : 0;
     default:
       return member.kind == TarMember::Kind::kDirectory ? 0 : nbytes;

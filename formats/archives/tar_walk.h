@@ -58,8 +58,8 @@ class TarWalk {
   const std::optional<Garbage>& garbage() const { return garbage_; }
   // After the end: whether so many zeroes follow it that what is behind them was not looked at.
   bool search_given_up() const { return search_given_up_; }
-  // Of the member whose size or extension was at fault, where next() has thrown; empty where its
-  // header could not be read.
+  // After next() has thrown: the name of the member whose size or extension was at fault; empty if
+  // its header could not be read.
   const std::string& name_at_fault() const { return name_at_fault_; }
 
  private:

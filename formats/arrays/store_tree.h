@@ -18,8 +18,8 @@ namespace npyfs {
 // there is none of these.
 const StoredArray* main_array(const Group& root);
 
-// Stores one after another: arrays of one path are put one behind the other along axis 0, a group
-// that only some have is taken as it is; attributes are the first one's. `names` are for messages.
+// Concatenates stores: arrays of one path are concatenated along axis 0. A group that only some
+// stores have is taken as it is. The first store's attributes are kept. `names` are for messages.
 // Throws kUnsupported where one lacks an array that another has in the same group.
 Group concatenate_stores(const std::vector<StorePtr>& stores, const std::vector<std::string>& names,
                          const Verifier& verifier);

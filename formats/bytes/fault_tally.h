@@ -31,8 +31,8 @@ class FaultTally {
   void add(std::string_view said, std::string_view text, std::uint64_t order = 0);
 
   std::uint64_t count() const { return count_; }
-  // Of all kinds the first, and how many more there are: "<text>[ (and N more <unit>)]". Not where
-  // there is none.
+  // The first fault of any kind, and how many more there are: "<text>[ (and N more <unit>)]". Call
+  // it only if there is a fault.
   std::string summary() const;
   // One line a kind, in the order of their first: "<text>[; <outcome>][ (and N more <unit>)]".
   void tell(const std::function<void(const std::string& text)>& warn) const;

@@ -78,7 +78,7 @@ class OpenFiles {
     return places_[std::hash<std::string>()(path) % places_.size()];
   }
 
-  // Of places. (std::atomic of a shared_ptr is a race in libstdc++ 12.)
+  // Guards places_. (std::atomic of a shared_ptr is a race in libstdc++ 12.)
   mutable std::mutex mutex_;
   // A reader or two for each of a machine's cores; few descriptors.
   mutable std::array<Entry, 32> places_;

@@ -24,8 +24,8 @@ inline std::int64_t to_ns(const timespec& time) {
 }
 
 Identity identity_of(const struct stat& status);
-// Of what is at `path`; nothing, and errno, where it cannot be looked at, or lies outside of
-// `confinement`.
+// The identity of what is at `path`. Nothing, and errno, if it cannot be looked at or lies outside
+// of `confinement`.
 std::optional<Identity> identity_of(const std::string& path, const Confinement& confinement = {});
 
 // Reading needs one system call. Any thread.

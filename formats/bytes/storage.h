@@ -83,15 +83,16 @@ class Storage {
   virtual std::optional<std::vector<std::string>> keys_below(const std::string& /*prefix*/) const {
     return std::nullopt;
   }
-  // The folder `prefix` as a place of its own; what may be opened there is what may be opened here.
-  // Throws kUnsupported where it leads to where it must not; nobody else looks whether it is there.
+  // The folder `prefix` as a storage of its own, under the same confinement. Throws kUnsupported if
+  // the folder lies outside of the confinement. A storage without confinement does not look whether
+  // the folder exists.
   virtual StoragePtr below(const std::string& prefix) const = 0;
 
   // What the value or folder of `key` is now, without opening it; an Identity that does not exist
   // where there is none. Nothing where that cannot be told, or open() would refuse to go there.
   virtual std::optional<Identity> identify(const std::string& key) const = 0;
-  // A moment that all that is there has been changed before, for Expected::since_ns. May wait some
-  // milliseconds.
+  // A moment, for Expected::since_ns: whatever changes after this call counts as changed since
+  // then. May wait some milliseconds.
   virtual std::int64_t take_time() const { return INT64_MAX; }
 
   // A source of the value's bytes. `name` is what messages call it; empty: name_of(key). Throws

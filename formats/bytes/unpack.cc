@@ -184,7 +184,7 @@ class FrameChunks : public ChunkSource {
   ~FrameChunks() override { paused_->take(serial()); }
 
   std::uint64_t nbytes() const { return list_.nbytes; }
-  // Of the chunk that holds this byte.
+  // The number of the chunk that holds this byte.
   std::uint64_t find(std::uint64_t offset) const {
     return static_cast<std::uint64_t>(std::upper_bound(begins_.begin(), begins_.end(), offset) -
                                       begins_.begin()) -
@@ -379,7 +379,7 @@ SourcePtr open_gzip(SourcePtr base, ChunkCache& cache, const UnpackOptions& opti
   inflate.warn = options.warn;
   inflate.sink = writer.sink();
   SourcePtr inflated = open_inflated(base, cache, inflate);
-  // Of a damaged stream less is offered than came out.
+  // A damaged stream offers less than what was decoded.
   SourcePtr spooled = writer.finish(base, inflated->nbytes());
   return spooled != nullptr ? spooled : inflated;
 }

@@ -325,7 +325,7 @@ bool recognises(const Location& location) {
   }
   try {
     const Listing listing = list_recordings(*open_storage(location.path));
-    // Of a folder without folders, which may be splits, open_store says what it lacks.
+    // Accepts a flat folder, so that open_store can explain what is missing.
     return !listing.recordings.empty() || (location.named && !listing.has_folders);
   } catch (const Error&) {
     return location.named;  // what is wrong open_store says

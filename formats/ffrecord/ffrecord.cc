@@ -72,7 +72,7 @@ struct Samples : Checksums {
   // of the file, so that anything cut off or appended shows there.
   std::optional<ExtentColumn::Place> odd_last;
   DamageList damage;
-  // Of a packed folder: its last sample is its index and not shown.
+  // Packed folders only: the samples' paths. The last sample is the folder's index and not shown.
   std::optional<StringList> paths;
 
   std::uint64_t size() const { return places.size() + (odd_last ? 1 : 0); }
@@ -338,7 +338,7 @@ void check_empty_last(const FixedHeader& header, Samples& samples) {
   });
 }
 
-// Of a packed folder: what its samples are called.
+// The names of a packed folder's samples; nothing for any other file.
 std::optional<StringList> read_paths(const Samples& samples, const OpenContext& context) {
   const std::uint64_t count = samples.size();
   if (count == 0 || samples.damage.find(count - 1) != nullptr) {

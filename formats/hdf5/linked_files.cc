@@ -20,7 +20,8 @@ namespace npyfs {
 
 namespace {
 
-// Of what is left out for its own reason: behind them a line for each kind of reason.
+// Warnings about single links that are left out. Further ones are told by one line for each kind of
+// reason.
 constexpr std::size_t kMostWarnings = 100;
 
 class Opener {

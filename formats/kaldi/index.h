@@ -45,9 +45,9 @@ struct ObjectIndex {
   std::vector<Object> objects;
   std::vector<std::pair<std::uint64_t, ObjectRange>> ranges;  // of some records, ascending
   DamageList damage;
-  // Of matrices, vectors and numbers; float32 unless all of them are doubles.
+  // The type of matrices, vectors and numbers: float64 if all of them are doubles, else float32.
   bool as_double = false;
-  // Of all waves, where they agree.
+  // The rate of all waves, if they agree.
   std::optional<std::uint32_t> rate_hz;
 
   const ObjectRange* find_range(std::uint64_t record) const;

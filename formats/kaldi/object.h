@@ -61,7 +61,7 @@ struct Object {
   bool row_break = false;  // a text in brackets with a line end in it: no vector
   bool big_endian = false;
   WavSample sample = WavSample::kInt16;
-  // Of kPcm: one channel out of several; 0: all there are.
+  // kPcm only: one channel out of several; 0: all there are.
   std::uint16_t channels = 0;
   std::uint16_t channel = 0;
 };

@@ -199,7 +199,7 @@ class ScpReader {
     if (counts.size() < 2) {
       return;
     }
-    // Of as many, matrices.
+    // Matrices win a tie.
     const auto most = [](const auto& a, const auto& b) {
       return a.second != b.second ? a.second < b.second : b.first == Company::kBlocks;
     };
@@ -222,7 +222,8 @@ class ScpReader {
     return !lines_.places[record].refused && !lines_.places[record].damaged;
   }
 
-  // Of what is cut too, where its header tells its size: it has the rows that it would have.
+  // Also applies to damaged objects if their header tells their size: they keep the rows that they
+  // would have.
   void apply_ranges() {
     std::string why;
     for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
@@ -352,13 +353,13 @@ class ScpReader {
   ObjectReader objects_;
   ObjectIndex index_;
   std::vector<SourcePtr> piped_;
-  // Of the first records that are damaged, as many as have a text of their own.
+  // The first damaged records, as many as have a text of their own.
   std::map<std::uint64_t, Damage> damaged_;
 
   std::unique_ptr<Cursor> current_;
   std::uint32_t current_file_ = Place::kNone;
   std::uint32_t current_source_ = 0;
-  // Of texts that overlap in one file: how far they reach, and how much was read more than once.
+  // Texts that overlap in one file: how far they reach, and how much was read more than once.
   std::uint32_t overlap_file_ = Place::kNone;
   std::uint64_t overlap_end_ = 0;
   std::uint64_t overlap_nbytes_ = 0;

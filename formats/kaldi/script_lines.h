@@ -54,7 +54,7 @@ class RefusedLines {
   FaultTally tally_{"lines", "left out"};
 };
 
-// Of each line, in order, its key and place. Built by one thread.
+// The key and place of each line, in order. Built by one thread.
 struct ScriptLines {
   StringList keys;
   std::vector<Place> places;

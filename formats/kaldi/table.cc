@@ -311,7 +311,7 @@ class KaldiTable : public RecordTable {
     return field;
   }
 
-  // Of damaged objects nobody knows what they are.
+  // Damaged objects are not asked: nobody knows what they are.
   template <typename Test>
   bool any_is(const Test& test) const {
     for (std::uint64_t record = 0; record < size(); ++record) {

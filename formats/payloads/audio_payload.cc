@@ -95,8 +95,7 @@ class AudioColumn : public InspectedColumn {
       decode_wave(record, out);
       return;
     }
-    // Of a payload that is decoded as a whole all is read at once, of one that is cut what is
-    // needed.
+    // A payload that is decoded as a whole is read at once; of a piece, only what is needed.
     RecordBytes payload(bytes(), is_piece(record) ? kDecoderNbytes : kMostStoredNbytes);
     payload.open(record);
     const std::uint64_t first = is_piece(record) ? firsts_[record] : 0;
@@ -331,7 +330,8 @@ class AudioColumn : public InspectedColumn {
 
   bool named_;
   std::vector<Sound> sounds_;
-  // Of pieces: the first frame of each; kWholePayload where it is none. Empty: there are no pieces.
+  // The first frame of each piece; kWholePayload for a record that is no piece. Empty if there are
+  // no pieces.
   std::vector<std::uint64_t> firsts_;
   // While it looks at pieces.
   struct Seen {

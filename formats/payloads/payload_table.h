@@ -30,7 +30,7 @@ struct Payload {
 
   // As --decode calls it; a file in records/ that begins with the magic has it as extension.
   const char* name = nullptr;
-  // Of file names, in lower case, without the dot.
+  // Extensions of file names, in lower case, without the dot.
   std::vector<std::string_view> extensions{};
   std::vector<Magic> magics{};
   // Its items as an array. Throws kUnsupported where the field is shown as stored bytes instead.

@@ -98,7 +98,8 @@ class PickleColumn : public Column {
   PickleColumn(std::shared_ptr<const Samples> samples, std::string part)
       : samples_(std::move(samples)), part_(std::move(part)) {}
 
-  // Of one dtype and one shape but for axis 0, as far as is known.
+  // Whether the item has the column's dtype, and its shape but for axis 0, as far as these are
+  // known.
   bool takes(const PickleItem& item) const {
     if (!typed_ || item.source == PickleSource::kAbsent) {
       return true;

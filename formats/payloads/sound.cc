@@ -154,7 +154,7 @@ bool read_flac_info(PayloadBytes& payload, SoundInfo& info) {
   return info.frames > 0 && info.rate_hz > 0;
 }
 
-// Of a stream whose end its header does not know: by decoding it.
+// Counts by decoding: for a stream whose header does not know its end.
 std::uint64_t count_frames(SNDFILE* sound, std::uint32_t channels, std::uint64_t most) {
   constexpr sf_count_t kPart = 4096;
   std::vector<float> part(static_cast<std::size_t>(kPart) * channels);

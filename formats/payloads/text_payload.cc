@@ -114,7 +114,7 @@ class TextColumn : public Column {
  private:
   static constexpr std::uint32_t kNotLookedAt = UINT32_MAX;
 
-  // Of texts of one byte a code point the size says it all.
+  // Texts with one byte a code point need no note: their size says it all.
   void note_length(std::uint64_t record, std::uint64_t nbytes, std::uint64_t length) {
     if (length != nbytes && lengths_.empty()) {
       lengths_.resize(bytes_->size(), kNotLookedAt);
@@ -126,8 +126,8 @@ class TextColumn : public Column {
 
   std::shared_ptr<const ByteColumn> bytes_;
   DType dtype_;
-  // Of those whose bytes had to be counted; empty where all that were looked at have one for each
-  // code point.
+  // Lengths of texts in code points. Empty as long as every text that was looked at has one byte
+  // for each code point.
   std::vector<std::uint32_t> lengths_;
 };
 

@@ -83,7 +83,7 @@ class ValueColumn : public Column {
   std::shared_ptr<const DamageList> damage_;
   std::vector<std::byte> values_;
   std::uint64_t size_ = 0;
-  // Of the first undamaged record.
+  // The form of the first undamaged record.
   std::uint64_t width_ = 0;
   bool scalar_ = false;
   bool first_seen_ = false;

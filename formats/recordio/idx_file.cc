@@ -124,7 +124,7 @@ class IdxParser {
   FaultTally bad_{"lines", "left out"};
 };
 
-// Of entries with equal keys only the last line stays.
+// Keeps only the last line of entries with equal keys.
 void drop_repeated_keys(const ByteSource& source, IdxFile& idx,
                         const std::function<void(const std::string&)>& warn) {
   const auto same = [&idx](const IdxEntry& a, const IdxEntry& b) {

@@ -14,8 +14,8 @@ namespace npyfs {
 
 namespace {
 
-// The tables that rows are from; what is asked of them all is asked but of those with records.
-// Without tables, of columns that stand alone, their counts are all that is known.
+// The tables that rows come from. A question about all of them goes only to those that have
+// records. Columns that stand alone have no tables: then only their counts are known.
 struct Parts {
   std::vector<TablePtr> tables;
   std::vector<std::uint64_t> counts;

@@ -74,14 +74,14 @@ class Permutation {
 
   std::uint64_t count_;
   std::uint64_t seed_;
-  // Of blocks of one size: their size, and where the last one is, which may be shorter.
+  // Blocks of one size: their size, and where the last one is, which may be shorter.
   std::uint64_t block_records_;
   std::uint64_t last_block_ = 0;
   std::uint64_t last_first_place_ = 0;
   std::uint64_t last_count_ = 0;
   Bijection whole_;                  // where all records are one block
   std::optional<Bijection> blocks_;  // else
-  // Of shards: where each begins, and where those in permuted order begin.
+  // Shards as blocks: where each begins, and where those in permuted order begin.
   ShardStarts shards_;
   std::vector<std::uint64_t> first_places_;
 };

@@ -63,8 +63,8 @@ class RecordMap {
   };
   Stretch stretch(std::uint64_t row) const;
 
-  // The records of source 0 that all rows are, where these follow each other; an empty map is
-  // [0, 0).
+  // The range [begin, end) of source 0's records if the rows are exactly these, in order; [0, 0)
+  // for an empty map. Nothing otherwise.
   std::optional<Bounds> as_range() const;
   // Whether the rows are all `count` records of source 0, in their order.
   bool is_all(std::uint64_t count) const;
@@ -100,8 +100,8 @@ class RecordMap {
   // A map of places that follow no rule: runs where these take less memory, else a list.
   template <typename PlaceAt>
   static RecordMap gather(std::uint64_t size, const PlaceAt& place_at);
-  // The first of the rows of a map with `count` rows that `outer` takes, if the others follow it,
-  // going on with row 0 behind the last one.
+  // `outer` selects rows of a map with `count` rows. If it takes consecutive rows, where row 0
+  // follows the last one, returns the first of these; nothing otherwise.
   static std::optional<std::uint64_t> window_of(const RecordMap& outer, std::uint64_t count);
 
   std::uint64_t size_ = 0;

@@ -18,7 +18,7 @@ namespace npyfs {
 
 struct Survey {
   std::uint64_t records = 0;
-  // Of the first item that is there; a scalar has no rows to be ragged in.
+  // The type and shape of the first item that is present. A scalar has no rows to be ragged in.
   DType dtype;
   Shape shape;
   bool empty = true;  // no item is there

@@ -95,7 +95,7 @@ Utterance parse_line(const ByteSource& list, const ListLine& line) {
 struct RawIndex {
   StringList keys;
   std::vector<SourcePtr> files;  // of each record
-  SourcePtr texts;               // in memory, one behind the other
+  SourcePtr texts;               // in memory, one after another
   ExtentColumn text_places;
 };
 

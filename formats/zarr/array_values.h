@@ -37,7 +37,7 @@ class ArrayValues : public ByteSource {
     SourcePtr metadata;
     std::uint64_t chunk_nbytes = 0;  // 0: chunks are not plain
     std::vector<std::byte> fill;     // one element
-    // Of each chunk what it was when the array was opened; empty where that was not noted.
+    // What each chunk was when the array was opened; empty if that was not noted.
     std::vector<Identity> noted;
 
     std::string key(std::uint64_t chunk) const;
@@ -50,7 +50,7 @@ class ArrayValues : public ByteSource {
   std::string key(std::uint64_t chunk) const { return parts_.key(chunk); }
   std::string name_of(std::uint64_t chunk) const { return parts_.storage->name_of(key(chunk)); }
   const Storage& storage() const { return *parts_.storage; }
-  // Of a plain chunk.
+  // The size of a plain chunk.
   std::uint64_t chunk_nbytes() const { return parts_.chunk_nbytes; }
 
   // The numbers of the chunks that there are; nothing where it would take listing directories.

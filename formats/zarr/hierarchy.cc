@@ -28,7 +28,7 @@ namespace {
 
 // Deeper than any store nests.
 constexpr int kMostDepth = 64;
-// Of folders that links lead to once more.
+// How many times links may lead to a folder that was listed before.
 constexpr std::uint64_t kMostListedAgain = 1000;
 // Chunks that are looked at when the store is opened: about 3 microseconds and 32 bytes each.
 constexpr std::uint64_t kMostNotes = std::uint64_t{1} << 16;

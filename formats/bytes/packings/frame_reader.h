@@ -29,7 +29,7 @@ class FrameReader {
   const std::optional<Frame>& entry() const { return entry_; }
   // Whether the frame's end has been reached.
   bool at_end() const;
-  // Of the byte behind what has been consumed.
+  // The offset of the first byte that has not been consumed.
   std::uint64_t in_offset() const;
   // About what it takes, once a frame has been entered.
   std::uint64_t memory_nbytes() const;

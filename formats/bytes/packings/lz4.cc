@@ -91,7 +91,7 @@ class Lz4Decoder : public FrameDecoder {
  private:
   // What the next bytes are; kOther: what need not be followed.
   enum class Unit { kDescriptor, kBlockSize, kBlock, kOther };
-  // Of the descriptor's first byte, FLG.
+  // Bits of the descriptor's first byte, FLG.
   static constexpr std::uint32_t kDictionary = 1;
   static constexpr std::uint32_t kContentChecksum = 4;
   static constexpr std::uint32_t kContentSize = 8;

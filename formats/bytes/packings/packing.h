@@ -16,7 +16,7 @@ namespace npyfs {
 
 // A piece of a compressed stream that can be decoded on its own: a zstd frame (RFC 8878), an xz
 // block, a whole bzip2 stream, an lz4 frame or what follows an independent block of one; or several
-// of them, one behind the other.
+// of them, one after another.
 struct Frame {
   std::uint64_t in_offset = 0;   // of its first byte in the file
   std::uint64_t out_offset = 0;  // of its first decoded byte
@@ -71,9 +71,8 @@ struct Packing {
   // Null for gzip, which inflate.h reads.
   std::unique_ptr<FrameDecoder> (*make_decoder)() = nullptr;
 
-  // Of packings whose files have an index of their frames, both; of all others frames follow each
-  // other from the beginning of the file.
-  // Throws kCorrupt where the index is damaged.
+  // Packings whose files have an index of their frames define both. In all others, frames follow
+  // each other from the beginning of the file. Throws kCorrupt where the index is damaged.
   FrameIndex (*read_index)(const ByteSource& base) = nullptr;
   // The first frame, without a look at the index.
   Frame (*first_frame)(const ByteSource& base) = nullptr;

@@ -17,7 +17,7 @@ namespace npyfs {
 
 namespace {
 
-// Of an xz index: about a million blocks.
+// The memory for an xz index: about a million blocks.
 constexpr std::uint64_t kMostIndexMemory = std::uint64_t{32} << 20;
 
 bool is_xz(std::span<const std::byte> head) {
