@@ -12,6 +12,16 @@
 
 namespace npyfs {
 
+namespace {
+
+// What the second number of a file has beside its first one: no tree has numbers so high.
+constexpr Ino kSecond = Ino{1} << 62;
+static_assert(Tree::kNumbers * (Forest::kMostViews + 1) <= kSecond);
+
+Ino first_number(Ino ino) { return ino & ~kSecond; }
+
+}  // namespace
+
 struct Forest::LiveView {
   LiveView(const Dataset& shown, std::uint64_t header_align, ViewRoot root)
       : tree(shown, header_align, root), name(std::move(root.name)) {}
@@ -28,10 +38,10 @@ struct Forest::LiveView {
 };
 
 Forest::Forest(const Dataset& dataset, std::uint64_t header_align, const StatusTexts& status,
-               std::function<void()> on_crowded)
+               std::function<void()> on_news)
     : dataset_(dataset),
       header_align_(header_align),
-      on_crowded_(std::move(on_crowded)),
+      on_news_(std::move(on_news)),
       tree_(dataset, header_align, status),
       by_number_(1 + kMostViews) {}
 
@@ -43,7 +53,7 @@ Forest::LiveView* Forest::view_of(Ino ino) const {
 }
 
 const Tree* Forest::tree_of(Ino ino) const {
-  if (ino < Tree::kNumbers) {
+  if (first_number(ino) < Tree::kNumbers) {
     return &tree_;
   }
   const LiveView* view = view_of(ino);
@@ -52,12 +62,12 @@ const Tree* Forest::tree_of(Ino ino) const {
 
 std::optional<Entry> Forest::find(Ino ino) const {
   const Tree* tree = tree_of(ino);
-  return tree != nullptr ? tree->find(ino) : std::nullopt;
+  return tree != nullptr ? tree->find(first_number(ino)) : std::nullopt;
 }
 
 std::string Forest::path(Ino ino) const {
   const Tree* tree = tree_of(ino);
-  return tree != nullptr ? tree->path(ino) : "?";
+  return tree != nullptr ? tree->path(first_number(ino)) : "?";
 }
 
 std::optional<Ino> Forest::lookup(Ino directory, std::string_view name) {
@@ -66,10 +76,11 @@ std::optional<Ino> Forest::lookup(Ino directory, std::string_view name) {
   }
   const Tree* tree = tree_of(directory);
   const auto found = tree != nullptr ? tree->lookup(directory, name) : std::nullopt;
-  if (found) {
-    remember(*found);
+  if (!found) {
+    return std::nullopt;
   }
-  return found;
+  remember(*found);
+  return known_number(*found);
 }
 
 void Forest::remember(Ino ino) {
@@ -207,7 +218,7 @@ void Forest::call_if_crowded() {
       return;
     }
   }
-  on_crowded_();
+  on_news_();
 }
 
 std::optional<std::string> Forest::pop_idle() {
@@ -218,6 +229,41 @@ std::optional<std::string> Forest::pop_idle() {
   LiveView& view = *idle_.front();
   set_in_use(view);
   return view.name;
+}
+
+void Forest::note_complete(Ino ino) {
+  const Ino first = first_number(ino);
+  const auto entry = tree_.find(first);
+  if (!entry || entry->file() == nullptr || entry->name().empty()) {
+    return;
+  }
+  {
+    const MutexLock lock(complete_mutex_);
+    if (!complete_.insert(first).second) {
+      return;
+    }
+    completed_.push_back(first);
+    any_complete_.store(true, std::memory_order_release);
+  }
+  on_news_();
+}
+
+Ino Forest::known_number(Ino ino) const {
+  if (!any_complete_.load(std::memory_order_acquire)) {
+    return ino;
+  }
+  const MutexLock lock(complete_mutex_);
+  return complete_.count(ino) != 0 ? ino | kSecond : ino;
+}
+
+std::optional<std::pair<Ino, std::string>> Forest::pop_completed() {
+  const MutexLock lock(complete_mutex_);
+  if (completed_.empty()) {
+    return std::nullopt;
+  }
+  const Entry entry = *tree_.find(completed_.back());
+  completed_.pop_back();
+  return std::pair(entry.parent(), entry.name());
 }
 
 // Read once for all views, outside the lock.

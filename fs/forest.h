@@ -15,6 +15,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "formats/arrays/dataset.h"
@@ -41,11 +43,11 @@ class Forest {
   // one may have 8 bytes for each of 10^8 records.
   static constexpr std::size_t kMostIdle = 16;
 
-  // `dataset` must outlive it. `on_crowded` is called when there is something for pop_idle(), with
-  // no lock held; it must not wait.
+  // `dataset` must outlive it. `on_news` is called when there is something for pop_idle() or
+  // pop_completed(), with no lock held; it must not wait.
   Forest(
       const Dataset& dataset, std::uint64_t header_align, const StatusTexts& status = {},
-      std::function<void()> on_crowded = [] {});
+      std::function<void()> on_news = [] {});
   ~Forest();
 
   // As those of Tree, without a lock. An entry of a view is there as long as the kernel knows its
@@ -54,7 +56,8 @@ class Forest {
   std::string path(Ino ino) const;
 
   // As that of Tree; makes the view that a name in the root stands for. The number is counted as
-  // known to the kernel. Throws kTooLarge while there are kMostViews.
+  // known to the kernel. Throws kTooLarge while there are kMostViews. It is known_number() of the
+  // entry.
   std::optional<Ino> lookup(Ino directory, std::string_view name);
   // The kernel will know one more number of the tree that has `ino`.
   void remember(Ino ino);
@@ -68,6 +71,18 @@ class Forest {
   // The name of the view that has been idle for longest, where too many are. It is not named again
   // unless it has been used since.
   std::optional<std::string> pop_idle();
+
+  // An array has got a backing file while the mount serves: `ino` is either of its numbers. The
+  // kernel reads a file in one way as long as it knows its number, so that from now on the name
+  // leads to a second one; who has the first one open reads on as before. Entry::ino() is the first
+  // one for both, and so is st_ino. Does nothing the second time, for directories, for files of
+  // records, and for those of views, which are not kept.
+  void note_complete(Ino ino);
+  // The number by which the kernel is to know an entry from now on: its second one, if it has one.
+  Ino known_number(Ino ino) const;
+  // An array that note_complete() was called for since: directory and name, which the kernel is to
+  // let go of.
+  std::optional<std::pair<Ino, std::string>> pop_completed();
 
   void for_each_fed(const std::function<void(const FedFiles&)>& visit) const;
   // Of what is listed; views add nothing.
@@ -96,7 +111,7 @@ class Forest {
 
   const Dataset& dataset_;
   const std::uint64_t header_align_;
-  const std::function<void()> on_crowded_;
+  const std::function<void()> on_news_;
   const Tree tree_;
   // The i-th view has the numbers from i * Tree::kNumbers on; null: there is none. Written under
   // the lock, read without.
@@ -111,6 +126,13 @@ class Forest {
   std::size_t last_number_ GUARDED_BY(mutex_) = 0;
   // Of ragged arrays of stores, once somebody has wanted a view; pairs live as long as dataset_.
   std::map<const RaggedPair*, OffsetsPtr> offsets_ GUARDED_BY(mutex_);
+
+  // Asked by every lookup.
+  std::atomic<bool> any_complete_ = false;
+  mutable Mutex complete_mutex_;
+  // First numbers; and those that pop_completed() has not named yet.
+  std::unordered_set<Ino> complete_ GUARDED_BY(complete_mutex_);
+  std::vector<Ino> completed_ GUARDED_BY(complete_mutex_);
 };
 
 }  // namespace npyfs

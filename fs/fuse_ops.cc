@@ -113,7 +113,7 @@ struct stat stat_of(const MountedFs& fs, const Entry& entry) {
 
 fuse_entry_param describe(const MountedFs& fs, const Entry& entry) {
   fuse_entry_param described{};
-  described.ino = entry.ino();
+  described.ino = fs.tree.known_number(entry.ino());
   described.attr = stat_of(fs, entry);
   described.attr_timeout = described.entry_timeout = kForever;
   return described;

@@ -24,10 +24,10 @@ void Notifier::note_change() {
   wake_.notify_all();
 }
 
-void Notifier::note_idle() {
+void Notifier::note_news() {
   {
     const MutexLock lock(mutex_);
-    idle_ = true;
+    news_ = true;
   }
   wake_.notify_all();
 }
@@ -50,20 +50,20 @@ void Notifier::stop() {
 void Notifier::run() {
   while (!stop_) {
     bool changed = false;
-    bool idle = false;
+    bool news = false;
     {
       const MutexLock lock(mutex_);
-      while (!changed_ && !idle_ && !stop_) {
+      while (!changed_ && !news_ && !stop_) {
         wake_.wait(mutex_);
       }
       changed = std::exchange(changed_, false);
-      idle = std::exchange(idle_, false);
+      news = std::exchange(news_, false);
     }
     if (changed) {
       drop_changed();
     }
-    if (idle) {
-      let_go_of_idle();
+    if (news) {
+      let_go_of_names();
     }
   }
 }
@@ -89,13 +89,19 @@ void Notifier::drop_changed() {
 
 // The name goes from the kernel's cache, and with it all below that nobody holds. What somebody
 // holds, a working directory for one, stays as it is, and is forgotten when he lets go of it.
-void Notifier::let_go_of_idle() {
+void Notifier::let_go_of_names() {
   while (!stop_) {
-    const auto name = forest_.pop_idle();
-    if (!name) {
+    auto entry = forest_.pop_completed();
+    if (!entry) {
+      if (auto view = forest_.pop_idle()) {
+        entry.emplace(Tree::kRoot, std::move(*view));
+      }
+    }
+    if (!entry) {
       return;
     }
-    fuse_lowlevel_notify_inval_entry(session_, Tree::kRoot, name->data(), name->size());
+    const auto& [directory, name] = *entry;
+    fuse_lowlevel_notify_inval_entry(session_, directory, name.data(), name.size());
   }
 }
 

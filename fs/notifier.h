@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells the kernel what it is no longer to keep: pages of files whose source has changed, and views
-// that nobody uses.
+// Tells the kernel what it is no longer to keep: pages of files whose source has changed, views
+// that nobody uses, and names of arrays that have become complete.
 
 #pragma once
 
@@ -31,8 +31,8 @@ class Notifier {
 
   // Any thread; these do not wait. A source was found changed.
   void note_change();
-  // The forest has idle views to name.
-  void note_idle();
+  // The forest has something to name.
+  void note_news();
   // Nothing more is told.
   void begin_stop();
 
@@ -42,7 +42,7 @@ class Notifier {
  private:
   void run();
   void drop_changed();
-  void let_go_of_idle();
+  void let_go_of_names();
 
   fuse_session* session_;
   Forest& forest_;
@@ -52,7 +52,7 @@ class Notifier {
   Mutex mutex_;
   Condition wake_;
   bool changed_ GUARDED_BY(mutex_) = false;
-  bool idle_ GUARDED_BY(mutex_) = false;
+  bool news_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

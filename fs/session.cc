@@ -124,7 +124,7 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   DamageLog damage;
   std::unique_ptr<Notifier> notifier;
   Forest tree(dataset, options.header_align, {{kErrorsFile, [&damage] { return damage.lines(); }}},
-              [&notifier] { notifier->note_idle(); });
+              [&notifier] { notifier->note_news(); });
   const Fetcher fetcher(cache, verified);
   OpenTexts texts;
   MountedFs fs{tree,  fetcher,    cache,      damage,

@@ -39,6 +39,8 @@ class Entry {
 
   Ino ino() const { return ino_; }
   Ino parent() const { return record_ ? node_->ino : node_->parent; }
+  // Empty for the file of a record.
+  std::string name() const { return record_ ? std::string() : node_->name; }
   std::int64_t mtime_ns() const { return node_->mtime_ns; }
   // Null: a directory.
   const File* file() const { return record_ ? &*record_ : node_->file.get(); }

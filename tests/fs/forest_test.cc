@@ -47,8 +47,8 @@ class ForestTest : public ::testing::Test {
   }
 
   const Dataset dataset_ = small_dataset();
-  std::atomic<std::size_t> crowded_ = 0;  // how often it said so
-  Forest forest_{dataset_, 64, {}, [this] { ++crowded_; }};
+  std::atomic<std::size_t> news_ = 0;  // how often it said so
+  Forest forest_{dataset_, 64, {}, [this] { ++news_; }};
 };
 
 TEST_F(ForestTest, FindsViewsByName) {
@@ -134,7 +134,7 @@ TEST_F(ForestTest, NamesTheViewsThatHaveBeenIdleForLongest) {
   const auto name = [](std::size_t i) { return "@shuffle=" + std::to_string(i); };
   std::vector<Ino> views;
   for (std::size_t i = 0; i < Forest::kMostIdle + 4; ++i) {
-    EXPECT_EQ(crowded_, std::max(i, Forest::kMostIdle) - Forest::kMostIdle);
+    EXPECT_EQ(news_, std::max(i, Forest::kMostIdle) - Forest::kMostIdle);
     views.push_back(forest_.lookup(Tree::kRoot, name(i)).value());
   }
   // The first is open, twice; the second was asked for once more.
@@ -150,9 +150,9 @@ TEST_F(ForestTest, NamesTheViewsThatHaveBeenIdleForLongest) {
   forest_.forget(views[2], 1);
   EXPECT_EQ(forest_.find(views[2]), std::nullopt);
 
-  crowded_ = 0;
+  news_ = 0;
   forest_.note_close(views[0]);
-  EXPECT_EQ(crowded_, 1U);
+  EXPECT_EQ(news_, 1U);
   EXPECT_EQ(forest_.pop_idle(), name(5));
   // One that was named, and is used again all the same, counts again.
   forest_.note_open(views[3]);
@@ -207,6 +207,73 @@ TEST_F(ForestTest, ServesThreadsWhileViewsComeAndGo) {
     thread.join();
   }
   EXPECT_EQ(forest_.count_views(), 0U);
+}
+
+TEST_F(ForestTest, GivesWhatHasBecomeCompleteASecondNumber) {
+  const Ino train = forest_.lookup(Tree::kRoot, "train").value();
+  const Ino x = forest_.lookup(train, "x.npy").value();
+  const Ino offsets = forest_.lookup(train, "x_offsets.npy").value();
+  EXPECT_EQ(forest_.known_number(x), x);
+  EXPECT_EQ(forest_.pop_completed(), std::nullopt);
+
+  forest_.note_complete(x);
+  EXPECT_EQ(news_, 1U);
+  const Ino second = forest_.lookup(train, "x.npy").value();
+  EXPECT_NE(second, x);
+  EXPECT_EQ(forest_.lookup(train, "x.npy"), second) << "the same at every question";
+  EXPECT_EQ(forest_.known_number(x), second);
+  EXPECT_EQ(forest_.known_number(second), second);
+  for (const Ino number : {x, second}) {
+    EXPECT_EQ(entry(number).ino(), x) << "st_ino";
+    EXPECT_EQ(entry(number).file(), entry(x).file());
+    EXPECT_EQ(forest_.path(number), "train/x.npy");
+    EXPECT_TRUE(forest_.forget(number, 1).empty());
+  }
+  EXPECT_EQ(forest_.lookup(train, "x_offsets.npy"), offsets) << "others keep theirs";
+  EXPECT_EQ(forest_.find(offsets ^ x ^ second).value().ino(), offsets);
+
+  EXPECT_EQ(forest_.pop_completed(), std::pair(train, std::string("x.npy")));
+  EXPECT_EQ(forest_.pop_completed(), std::nullopt);
+  forest_.note_complete(x);
+  forest_.note_complete(second);
+  EXPECT_EQ(forest_.pop_completed(), std::nullopt) << "it is said once";
+  EXPECT_EQ(news_, 1U);
+}
+
+TEST_F(ForestTest, OnlyFilesOfItsOwnTreeBecomeComplete) {
+  const Ino train = forest_.lookup(Tree::kRoot, "train").value();
+  const Ino record = forest_.lookup(forest_.lookup(train, "records").value(), "1.bin").value();
+  const Ino view = forest_.lookup(Tree::kRoot, "@part=0of2").value();
+  const Ino in_view = forest_.lookup(forest_.lookup(view, "train").value(), "x.npy").value();
+  for (const Ino ino : {Tree::kRoot, train, record, view, in_view, Ino{1} << 40}) {
+    forest_.note_complete(ino);
+    EXPECT_EQ(forest_.known_number(ino), ino);
+  }
+  EXPECT_EQ(forest_.pop_completed(), std::nullopt);
+  EXPECT_EQ(news_, 0U);
+}
+
+TEST_F(ForestTest, ArraysBecomeCompleteWhileTheyAreLookedUp) {
+  const Ino train = forest_.lookup(Tree::kRoot, "train").value();
+  for (const char* name : {"x.npy", "x_offsets.npy"}) {
+    const Ino first = forest_.lookup(train, name).value();
+    std::atomic<bool> started = false;
+    std::jthread reader([&] {
+      Ino last = first;
+      for (bool complete = false; !complete;) {
+        complete = forest_.pop_completed().has_value();
+        const Ino now = forest_.lookup(train, name).value();
+        EXPECT_TRUE(now == last || last == first) << "a second number is for good";
+        EXPECT_TRUE(!complete || now != first) << "what is told to the kernel is true already";
+        last = now;
+        started = true;
+      }
+    });
+    while (!started) {
+      std::this_thread::yield();
+    }
+    forest_.note_complete(first);
+  }
 }
 
 TEST_F(ForestTest, HasAnEndUntilAViewGoes) {
