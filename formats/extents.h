@@ -18,10 +18,10 @@ namespace npyfs {
 // Size of the record's stored bytes. 0 where it lacks the field. Not for a damaged record.
 std::uint64_t stored_nbytes(const ByteColumn& column, std::uint64_t record);
 
-// Whether so little of a record is stored, all else being holes, that nobody should take memory for
-// all of it: its size says nothing of what its file costs.
+// Whether a record is almost all holes, so that decoding it would take memory its file does not
+// justify.
 bool is_mostly_holes(std::uint64_t nbytes, std::uint64_t hole_nbytes);
-// The same of the record, for what decodes it as a whole. Not for a damaged record.
+// The same for one record of a column. Not for a damaged record.
 bool is_mostly_holes(const ByteColumn& column, std::uint64_t record);
 
 // Appends `range` of the record's stored bytes under the column's guard, and on into the records

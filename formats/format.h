@@ -38,8 +38,7 @@ struct SourceOptions {
 // What a file says of each key, as --map takes it.
 using KeyMap = std::map<std::string, std::string, std::less<>>;
 
-// What the attributes of a data set say of the rows of its arrays: it has to stay true where rows
-// are cut or put one after another.
+// What attributes say about rows. Must be updated when rows are cut or concatenated.
 struct RowAttributes {
   // Stores may stand one after another only if `attribute` of their roots is the same in both.
   struct Common {

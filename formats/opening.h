@@ -29,7 +29,7 @@ using FormatOptions = std::map<std::string, std::vector<std::string>, std::less<
 // What the user said, as far as opening a source depends on it, and what a format may use.
 struct OpenContext {
   bool permissive = false;
-  // Says whether what is looked at while opening is intact. Lives as long as what is opened.
+  // Verifies what is read while opening. Lives as long as what is opened.
   const Verifier* verifier = &strict_verifier();
   std::map<std::string, std::string> decode;  // --decode NAME=KIND
   // One line to the user; `text` has its place in it.
@@ -43,8 +43,7 @@ struct OpenContext {
   // Files that a data file names must lie within the data set's folder.
   bool confine = false;
   FormatOptions options;
-  // How many descriptors are kept by files that nobody named; one number for the process, as copies
-  // share it.
+  // Descriptors held by files the user did not name. Copies share the count.
   std::shared_ptr<std::size_t> kept_descriptors = std::make_shared<std::size_t>(0);
 
   // Whether the user gave the option.

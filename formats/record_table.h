@@ -36,17 +36,18 @@ struct Field {
   // Payloads without an extension may be pickles, if that is what they look like.
   bool maybe_pickled = false;
 
-  // Where the name depends on which other fields there are (of tar shards the first of npy, wav and
-  // so on is x): see settle_bids.
+  // The name may depend on which other fields there are: in tar shards, the first of npy, wav and
+  // so on is x. See settle_bids.
   struct Bid {
-    std::string name;       // that it bids for
-    int place = 0;          // the least of those who bid gets it
+    std::string name;       // the name it bids for
+    int place = 0;          // the lowest bid wins
     std::string otherwise;  // its name if it does not
   };
   std::optional<Bid> bid;
 };
 
-// Gives every field with a bid its name. To be repeated where fields of several tables meet.
+// Gives every field with a bid its name. Call it again when fields of several tables are put
+// together.
 void settle_bids(std::vector<Field>& fields);
 
 // Files below records/: the stored bytes of each record, or of each of its parts.
@@ -63,7 +64,7 @@ class RecordTable {
   virtual std::uint64_t size() const = 0;
   virtual const std::vector<Field>& fields() const = 0;
   virtual const std::vector<StoredUnit>& stored() const = 0;
-  // What the records come from: their newest mtime and their changes are the arrays'.
+  // The sources of the records. Arrays take their mtime and their changes from them.
   virtual std::vector<SourcePtr> sources() const = 0;
 
   virtual KeyKind key_kind() const { return KeyKind::kNone; }

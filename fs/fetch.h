@@ -56,7 +56,8 @@ class Scratch {
   std::vector<Buffer> buffers_;
 };
 
-// The bytes of one read, in order, and what they lie in. Reused from read to read; one thread.
+// The bytes of one read, in order, and the memory that holds them. Reused from read to read; one
+// thread.
 class Gathered {
  public:
   const std::vector<iovec>& parts() const { return parts_; }
@@ -64,7 +65,7 @@ class Gathered {
   const std::vector<ChunkUse>& chunk_uses() const { return chunk_uses_; }
   // Lets go of all bytes; memory of a usual size is kept.
   void clear() noexcept;
-  // How much memory buffers and pinned blocks take.
+  // The memory that buffers and pinned blocks take.
   std::size_t held_nbytes() const;
 
  private:
@@ -87,7 +88,8 @@ class Gathered {
   // What one source is asked for.
   std::vector<WantedRange> wanted_;
 
-  // Adds `nbytes` where they lie, or, where that is cheaper, a copy of them. Whether the former.
+  // Adds `nbytes` without a copy, or copies them if that is cheaper. Returns whether they were
+  // added without a copy.
   bool give(const std::byte* bytes, std::size_t nbytes);
   // Adds `nbytes` for the caller to fill.
   std::byte* add(std::size_t nbytes);
@@ -99,10 +101,9 @@ class Fetcher {
   Fetcher(ChunkCache& cache, const VerifiedRecords& verified)
       : cache_(cache), verified_(verified) {}
 
-  // Fills `out` (cleared first) with all bytes of `range` that there are, in at most kMostParts
-  // parts, or throws, with `out` cleared. The sources they came from had not changed when the last
-  // of them was read. Takes memory for some times `range` and one record of kMostWidenNbytes,
-  // however many records the bytes lie in.
+  // Clears `out` and fills it with the bytes of `range` that exist, in at most kMostParts parts. If
+  // it throws, `out` is empty. No source had changed when the last byte was read. Takes memory for
+  // a few times `range` and one record of kMostWidenNbytes, for any number of records.
   void read(ByteRange range, const PlanRead& plan_read, Gathered& out) const;
 
   // writev takes 1024 parts; far fewer are cheaper to copy together than to hand over one by one.
@@ -116,7 +117,7 @@ class Fetcher {
   std::size_t append_chunks(const std::vector<Piece>& pieces, std::size_t first,
                             Gathered& out) const;
   // Reads the verified extents from `first` on that lie close together in one source. Returns the
-  // piece behind them; `first` where it is still to be verified.
+  // piece behind them; `first` if that piece is not verified yet.
   std::size_t read_in_place(const std::vector<Piece>& pieces, std::size_t first,
                             Gathered& out) const;
   // Adds the extents from `first` on that lie close together in one source, read with what lies

@@ -42,8 +42,8 @@ class File : public std::enable_shared_from_this<File> {
   // changed, as far as that is cheap; throws kChanged. Without this, reads alone find it.
   virtual void check_unchanged(std::int64_t /*second*/) const {}
 
-  // What it says now, for a file that says something else at every opening: neither its size nor
-  // its bytes are kept by the kernel. Nothing for every other file.
+  // The content of a file that differs at every opening; the kernel keeps neither its size nor its
+  // bytes. Nothing for every other file.
   virtual std::optional<std::string> text_now() const { return std::nullopt; }
 
   // A new descriptor (O_CLOEXEC, the caller's) of the local file that has exactly these bytes,
@@ -53,8 +53,8 @@ class File : public std::enable_shared_from_this<File> {
 
   virtual Xattrs xattrs() const { return {}; }
 
-  // The serial of the source of chunks that goes with the file, where it has one for itself: what a
-  // cache has of it is then of no use.
+  // The serial of the chunk source that only this file uses, if it has one. Once the file is gone,
+  // cached chunks of it are useless.
   virtual std::optional<std::uint64_t> own_chunks() const { return std::nullopt; }
 
  protected:

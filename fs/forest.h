@@ -39,8 +39,8 @@ class Forest {
  public:
   // At once.
   static constexpr std::size_t kMostViews = (std::size_t{1} << 14) - 1;
-  // Who opens and closes so many views in turn finds each again as it was. More would cost memory:
-  // one may have 8 bytes for each of 10^8 records.
+  // A reader that cycles through this many views finds each one still there. More would cost
+  // memory: one view may take 8 bytes for each of 10^8 records.
   static constexpr std::size_t kMostIdle = 16;
 
   // `dataset` must outlive it. `on_news` is called when there is something for pop_idle() or

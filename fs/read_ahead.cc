@@ -16,8 +16,8 @@ namespace {
 // of order.
 constexpr std::uint64_t kSlackNbytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t kMostShareNbytes = std::uint64_t{64} << 20;
-// Of a reader's way for each thread, in reads of the best size: enough to keep it busy, and, of a
-// local file, little enough to stay in the processor's cache until it is read.
+// Reads ahead per thread, each of the best size: enough to keep the thread busy, few enough to fit
+// the processor's cache for a local file.
 constexpr std::uint64_t kReadsAhead = 32;
 
 // What the file is read from; its first source stands for all.

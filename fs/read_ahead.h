@@ -22,8 +22,8 @@ namespace npyfs {
 // Any thread.
 class ReadAhead {
  public:
-  // As many threads, or what the system has to give. What is decoded ahead takes about a quarter of
-  // the cache at most, each of kMostReaders its share.
+  // Starts `threads` threads, or as many as the system gives. Chunks decoded ahead take at most
+  // about a quarter of the cache, shared equally by kMostReaders.
   ReadAhead(BlockCache& cache, unsigned threads);
   // Waits for the chunks that are being decoded just now.
   ~ReadAhead();
@@ -36,8 +36,8 @@ class ReadAhead {
   void note_read(const std::shared_ptr<const File>& file, ByteRange range,
                  const std::vector<ChunkUse>& uses, bool kernel_keeps);
 
-  // As many bytes a reader must have read in order before anything is done ahead of it: random
-  // windows are not to decode what nobody wants.
+  // A reader must have read this many bytes in order before anything is decoded ahead of it. Random
+  // windows would decode what nobody wants.
   static constexpr std::uint64_t kLeastRunNbytes = std::uint64_t{512} << 10;
 
  private:
@@ -66,10 +66,10 @@ class ReadAhead {
   std::uint64_t decode(const Task& task);
   // Whether the reader `number` has come to `end`.
   bool has_read(std::uint64_t number, std::uint64_t end);
-  // What begins at `end` is left to the reader.
+  // Leaves what begins at `end` to the reader.
   void stop_at(std::uint64_t end, const Task& task);
 
-  // Readers at once that are told apart.
+  // The most readers that are told apart at once.
   static constexpr std::size_t kMostReaders = 8;
   static constexpr std::size_t kMostTasks = 64;
 

@@ -27,7 +27,7 @@ class RecordFiles {
  public:
   explicit RecordFiles(std::shared_ptr<const RecordTable> table);
 
-  // As many numbers as there may be files; exists() tells whether one is there.
+  // The number of possible files; exists() tells whether one is there.
   std::uint64_t count() const { return table_->size() * units_; }
   bool exists(std::uint64_t file) const;
 
@@ -81,7 +81,7 @@ class RecordFiles {
   mutable std::vector<std::pair<std::uint64_t, std::uint64_t>> long_keys_;
 };
 
-// One of them; `files` must outlive it. Small: made when it is asked for.
+// One file below records/; `files` must outlive it. Small: made when it is asked for.
 class RecordFile final : public File {
  public:
   RecordFile(const RecordFiles& files, std::uint64_t file) : files_(&files), file_(file) {}

@@ -85,7 +85,7 @@ class Tree {
   // Its top directory.
   Ino root() const { return root_; }
 
-  // Nothing for a number that names nothing.
+  // Nothing for a number that is not in use.
   std::optional<Entry> find(Ino ino) const;
   std::optional<Ino> lookup(Ino directory, std::string_view name) const;
 
@@ -93,7 +93,7 @@ class Tree {
   std::string path(Ino ino) const;
   // Calls `visit` for all files that have sources.
   void for_each_fed(const std::function<void(const FedFiles&)>& visit) const;
-  // Serials of what its files have for themselves, see File::own_chunks().
+  // The serials of its files' own chunks, see File::own_chunks().
   std::vector<std::uint64_t> own_chunks() const;
   // Bytes of all files but records.
   std::uint64_t total_nbytes() const { return total_nbytes_; }

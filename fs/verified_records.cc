@@ -120,8 +120,7 @@ struct VerifiedRecords::Impl {
     return mismatch_error(checksums, record);
   }
 
-  // What is said of one record is one finding: whoever finds it first says what whoever comes later
-  // is told.
+  // Each record has one fault text: later readers get the first reader's.
   std::optional<Error> remember(const Checksums& checksums, std::uint64_t record,
                                 const Error& in_full) {
     {

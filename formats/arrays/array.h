@@ -25,15 +25,15 @@ class Array {
   // Bytes of data.
   std::uint64_t nbytes() const { return nbytes_; }
 
-  // Appends the pieces of `range` of the data, whose sizes add up to it; or, once the
-  // plan is full, to the beginning of it.
+  // Appends pieces that add up to `range` of the data, or to its beginning if the plan becomes
+  // full.
   virtual void plan(ByteRange range, Plan& plan) const = 0;
 
   // How many rows along axis 0 from this one on (at least 1) lie in one shard: a file, or a row of
-  // the chunks of a store. Only of arrays that have axes.
+  // the chunks of a store. Only for arrays that have axes.
   virtual std::uint64_t shard_run(std::uint64_t row) const { return shape_[0] - row; }
 
-  // Whether the bytes stand in Fortran order: only those of a whole .npy file ever do.
+  // Whether the bytes are in Fortran order. Only a whole .npy file can be.
   virtual bool fortran_order() const { return false; }
 
   // "mapped": bytes go from the source to the reply; "decoded": through the cache; "computed":

@@ -149,8 +149,8 @@ class ChunkedArray : public Array {
   }
 
   std::shared_ptr<const ChunkGrid> grid_;
-  // Axes from the first to the last that is cut; what is behind them lies in a chunk as in the
-  // array: one unit.
+  // The number of axes up to the last one that chunks cut. The axes behind it are laid out in a
+  // chunk as in the array: they are one unit.
   std::size_t axes_ = 0;
   std::uint64_t unit_nbytes_ = 1;
   Shape strides_;  // of chunk numbers along those axes

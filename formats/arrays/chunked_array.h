@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A chunk grid as an array: which chunk, and what of it, each stretch of C-order bytes is.
+// A chunk grid as an array: finds the chunk that holds each stretch of C-order bytes.
 
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace npyfs {
 
-// A read becomes one piece for each stretch that is contiguous in the array and in a chunk: the
-// whole chunk where chunks span all axes but the first, a row of it where they do not.
+// A read becomes one piece for each stretch that is contiguous both in the array and in a chunk. If
+// chunks span all axes but the first, that is a whole chunk; else a row of one.
 ArrayPtr make_chunked_array(std::shared_ptr<const ChunkGrid> grid);
 
 }  // namespace npyfs

@@ -61,7 +61,7 @@ void check_choices(const DatasetOptions& options, const std::set<std::string>& k
 
 using Rates = std::map<std::string, std::optional<std::uint32_t>>;
 
-// Of fields of one name in several splits, the rate on which all agree.
+// The rate of the fields of one name, if all splits agree on it.
 void merge_rates(const Rates& more, Rates& rates) {
   for (const auto& [name, rate] : more) {
     const auto [at, is_new] = rates.emplace(name, rate);
@@ -222,7 +222,7 @@ class DatasetBuilder {
     }
   }
 
-  // Of a mount's own view, which is all that users see: nothing is left out in silence.
+  // For a mount's own view. Users see nothing else, so nothing may be left out in silence.
   ViewContext view_context() const {
     ViewContext context;
     context.left_out = [this](const Error& why) {

@@ -38,7 +38,7 @@ struct FieldChoices {
   std::map<std::string, std::string> rename;
   std::string pad_value = "0";
   std::optional<ImageSize> image;  // --image
-  // Says what is intact of what fields, keys and ragged arrays are made of. Must outlive them.
+  // Verifies the records that fields, keys and offsets are read from. Must outlive them.
   const Verifier* verifier = &strict_verifier();
 };
 
@@ -63,9 +63,9 @@ struct OpenedSource {
   std::string format;  // of the table of formats
   std::vector<std::shared_ptr<const RecordTable>> tables;
   std::vector<StorePtr> stores{};
-  // For a store that is one array and was given no SPLIT: "train", or by its name.
+  // The split of a store that is one array and was given no SPLIT: "train", or taken from its name.
   std::string array_split{};
-  // As --permissive, for what is wrong with this source.
+  // --permissive, for this source alone.
   bool permissive = false;
 };
 
@@ -73,15 +73,16 @@ struct NamedArray {
   std::string name;  // without .npy, already escaped
   ArrayPtr array;
   std::string format;
-  std::uint64_t records = 0;  // or rows; 0 where it has neither
+  std::uint64_t records = 0;  // or rows; 0 for an array without axes
   std::vector<SourcePtr> sources;
-  // The whole .npy file that the array is, to be shown as it is; null: as np.save would write it.
+  // The whole .npy file that the array is, to be shown unchanged. Null: shown as np.save would
+  // write it.
   std::shared_ptr<const StoredNpy> whole{};
-  // What a view makes it of; nothing for an array of a store, which is taken by its own rows, or,
-  // if it has a pair, by the records that the pair tells apart.
+  // How a view remakes the array. Empty for arrays of a store: they are selected by row, or by
+  // record if they have a pair.
   std::optional<ArrayRecipe> recipe{};
   std::shared_ptr<const RaggedPair> pair{};
-  bool holds_offsets = false;  // it is the pair's offsets
+  bool holds_offsets = false;  // the array is the pair's offsets
   Dict attributes{};           // shown as <name>.attrs.json, where there are any
 };
 
@@ -108,8 +109,8 @@ std::string_view access_word(const NamedArray& array);
 void for_each_array(const Dataset& dataset,
                     const std::function<void(const std::string&, const NamedArray&)>& visit);
 
-// Joins, lays out, names. `warn` gets one line per finding. Throws kCorrupt for what concerns a
-// whole source, kUsage for choices that name no field or contradict each other.
+// Joins, lays out, names. `warn` gets one line per finding. Throws kCorrupt if a whole source is
+// damaged, kUsage for choices that name no field or contradict each other.
 Dataset build_dataset(const std::vector<OpenedSource>& sources, const DatasetOptions& options,
                       const std::function<void(const std::string&)>& warn);
 

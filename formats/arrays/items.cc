@@ -24,8 +24,8 @@ Items::Items(ItemsOf of)
   }
 }
 
-// Whether anything is decoded: the first items tell for all formats but mixed Kaldi tables, and
-// there only what `info` prints depends on it.
+// Whether anything is decoded. The first items decide for all formats except mixed Kaldi tables;
+// there only `info`'s output depends on it.
 std::string Items::find_storage() const {
   const std::uint64_t looked_at = std::min<std::uint64_t>(size(), 64);
   for (std::uint64_t record = 0; record < looked_at; ++record) {
@@ -36,7 +36,7 @@ std::string Items::find_storage() const {
   return "mapped";
 }
 
-// How many items from `record` on, which is one, are decoded with it.
+// Counts the items from `record` on that are decoded together with it, including it.
 std::uint64_t Items::decoded_run(std::uint64_t record, const Group& group,
                                  std::uint64_t most) const {
   const std::uint64_t end = std::min(group.last, record + most);
@@ -70,8 +70,8 @@ std::uint64_t Items::plan(std::uint64_t record, std::uint64_t most, ByteRange ra
   return run;
 }
 
-// Every kGroupNbytes of the items, and every group_records, a group ends; an item that reaches over
-// the one is a group of its own.
+// A group ends every kGroupNbytes bytes and every group_records items. An item that crosses a byte
+// boundary is its own group. Items of equal length are grouped by number alone: as many as fit.
 Items::Group Items::group_of(std::uint64_t record) const {
   if (of_.offsets == nullptr) {
     const std::uint64_t item_nbytes = std::max<std::uint64_t>(nbytes(record), 1);
@@ -112,7 +112,8 @@ void Items::decode(std::uint64_t chunk, std::span<std::byte> out, DecodeContext&
     try {
       of_.column->decode(record, out.subspan(item.begin, item.nbytes()), context);
     } catch (const Error& error) {
-      // Damage stays this record's; what else can go wrong (the source is gone) is everybody's.
+      // Damage concerns this record alone. Any other fault (the source is gone) concerns the whole
+      // group.
       if (error.kind() != ErrorKind::kCorrupt) {
         throw;
       }

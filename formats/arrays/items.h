@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One field of all records, its items laid end to end: what the field's arrays are made of in every
-// layout and view. Decoded items are held in groups that do not depend on either, so that a view
-// finds in the cache what the plain array has decoded.
+// One field of all records, its items laid end to end. The field's arrays are made of them in every
+// layout and view. Decoded items are cached in groups that depend on neither, so that a view finds
+// in the cache what the plain array has decoded.
 
 #pragma once
 
@@ -17,36 +17,36 @@
 
 namespace npyfs {
 
-// Where the rows of each record begin and the last ones end: N + 1 numbers from 0 on, none below
-// the one before. They are also the contents of <name>_offsets.npy.
+// Where the rows of each record begin, then where the last ones end: N + 1 numbers that begin with
+// 0 and never fall. They are also the contents of <name>_offsets.npy.
 using Offsets = std::vector<std::int64_t>;
 using OffsetsPtr = std::shared_ptr<const Offsets>;
 
-// Which items, and what is known of them.
+// What Items is made from.
 struct ItemsOf {
   std::shared_ptr<const Column> column;
   // Keeps alive what the column's guards and damages point to; may be null.
   std::shared_ptr<const RecordTable> table{};
   DType dtype;
-  // Of one item. Axis 0 differs from item to item where there are offsets; a scalar counts as one
-  // row then.
+  // The shape of one item. With offsets, axis 0 differs from item to item, and a scalar counts as
+  // one row.
   Shape shape;
-  // Null: none.
+  // Null: no item is damaged.
   std::shared_ptr<const DamageList> damaged{};
   // Null: each item has `shape`.
   OffsetsPtr offsets{};
-  // For users, see Array::storage(); empty: found out.
+  // For users, see Array::storage(). Empty: the items tell.
   std::string storage{};
   // How many small items are decoded together, see kGroupRecords.
   std::uint64_t group_records = kGroupRecords;
 
-  // To decode an item, its whole record may have to be read and verified, which the item's size
-  // says nothing of. 64 labels of 8 bytes still outweigh the bookkeeping of a cached block; of
-  // records of 100 KB they take 6 MB to read, where a full block of them took 800.
+  // Decoding a small item may mean reading and verifying a large record. 64 labels of 8 bytes still
+  // outweigh the bookkeeping of a cached block. If their records have 100 KB each, 64 labels take 6
+  // MB of reading; a full block of labels took 800 MB.
   static constexpr std::uint64_t kGroupRecords = 64;
 };
 
-// A chunk is a group of neighbouring items, with the number of the first one. Immutable; any
+// A chunk is a group of neighbouring items. Its number is that of the first one. Immutable; any
 // thread.
 class Items : public ChunkSource {
  public:
@@ -61,7 +61,7 @@ class Items : public ChunkSource {
 
   // Bytes of one row along axis 0 of an item.
   std::uint64_t row_nbytes() const { return row_nbytes_; }
-  // Of one item, in rows and bytes.
+  // Size of one item, in rows and bytes.
   std::uint64_t rows(std::uint64_t record) const {
     return of_.offsets == nullptr ? equal_rows_ : first_row(record + 1) - first_row(record);
   }
@@ -72,9 +72,9 @@ class Items : public ChunkSource {
     return of_.damaged != nullptr ? of_.damaged->find(record) : nullptr;
   }
 
-  // Plans `range`, which begins in the item; or, once the plan is full, the beginning of it. The
-  // range may go on into the items that follow, up to `most` items, as far as they can be planned
-  // as one: returns how many items (at least 1) that are.
+  // Plans `range`, which begins in the item and may continue into those that follow. Plans only the
+  // items that can be planned as one, at most `most`, and less once the plan is full. Returns the
+  // number of items (at least 1).
   std::uint64_t plan(std::uint64_t record, std::uint64_t most, ByteRange range, Plan& plan) const;
 
   std::uint64_t chunk_nbytes(std::uint64_t chunk) const override;
@@ -97,7 +97,7 @@ class Items : public ChunkSource {
 
   ItemsOf of_;
   std::uint64_t row_nbytes_;
-  std::uint64_t equal_rows_;  // of each item, where there are no offsets
+  std::uint64_t equal_rows_;  // rows of each item if there are no offsets
 };
 
 using ItemsPtr = std::shared_ptr<const Items>;

@@ -66,7 +66,7 @@ ItemsPtr key_items(const TablePtr& table) {
   keys.dtype = key_dtype(*table);
   keys.column = std::make_shared<KeyColumn>(table, keys.dtype);
   keys.storage = "computed";
-  // They cost nothing to read: a block of the cache takes as many as it holds.
+  // Keys cost nothing to read, so a cache block takes as many as it can hold.
   keys.group_records = UINT64_MAX;
   return std::make_shared<const Items>(std::move(keys));
 }

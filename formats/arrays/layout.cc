@@ -127,7 +127,7 @@ class FieldLayout {
     const Payload* payload = wanted  ? wanted
                              : first ? find_payload(field_, *first)
                                      : payload_of_extension(field_.extension);
-    // What becomes fields has done so before, or is left as bytes.
+    // Payloads that become fields were replaced before this; those left here stay bytes.
     const bool has_items = first || (payload != nullptr && payload->may_be_empty);
     if (payload == nullptr || payload->make == nullptr || !has_items || table_->size() == 0) {
       return;
@@ -149,7 +149,7 @@ class FieldLayout {
   // A field of known type may be given another shape of as many elements.
   std::shared_ptr<const Column> redeclare(const DType* dtype, const Shape* shape);
 
-  // Items of types that one type takes all of.
+  // The items differ in type, but one type can hold them all.
   void convert() {
     if (!found_.promoted) {
       return;

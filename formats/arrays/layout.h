@@ -27,15 +27,15 @@ struct LaidOutArray {
 
 struct LaidOutField {
   std::vector<LaidOutArray> arrays;
-  // Of audio whose records agree.
+  // The rate of audio, if all records agree.
   std::optional<std::uint32_t> rate_hz;
-  // Records found damaged on the way, and what was warned of them.
+  // Records found damaged during layout, and the warnings about them.
   std::vector<std::uint64_t> damaged;
   std::vector<std::string> damage_texts;
 };
 
-// `name` is what choices call the field; the arrays bear it too. Throws kCorrupt or kUnsupported
-// for what concerns the whole field, kUsage for choices it cannot meet.
+// `name` names the field in `choices` and the arrays. Throws kCorrupt or kUnsupported if the whole
+// field is at fault, kUsage for choices it cannot meet.
 LaidOutField lay_out(const std::string& name, const Field& field, const TablePtr& table,
                      const FieldChoices& choices,
                      const std::function<void(const std::string&)>& warn);

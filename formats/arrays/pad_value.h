@@ -12,8 +12,8 @@
 
 namespace npyfs {
 
-// The bytes of one element of the array `name` as they lie in the file. Throws kUsage where `text`
-// is no number that `dtype` holds; zero is held by all.
+// The bytes of one element of the array `name` as they lie in the file. Throws kUsage if `dtype`
+// cannot hold the number `text`. Every dtype holds zero.
 std::vector<std::byte> pad_element(const std::string& text, const DType& dtype,
                                    const std::string& name);
 

@@ -12,9 +12,9 @@
 
 namespace npyfs {
 
-// `table` with the fields of its pickled samples in place of the samples; `table` itself where it
-// has none, or where the user wants their bytes. `array` is what choices call the main field in a
-// join, else empty.
+// Replaces the pickled samples of `table` by their fields. Returns `table` itself if it has none,
+// or if the user wants their bytes. In a join, `array` is the main field's name in choices; else
+// empty.
 TablePtr unpack_pickles(TablePtr table, const FieldChoices& choices, const std::string& array,
                         const std::function<void(const std::string&)>& warn);
 

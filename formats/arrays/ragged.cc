@@ -79,7 +79,7 @@ OffsetsPtr read_offsets(const RaggedPair& pair) {
   const PlanRead plan_read = [&](ByteRange range, Plan& plan) { pair.offsets->plan(range, plan); };
   auto offsets = std::make_shared<std::vector<std::int64_t>>();
   std::int64_t before = 0;
-  // In pieces: what are no offsets is not read, nor kept, to its end.
+  // Reads in pieces, so that an invalid array is not read to its end.
   while (offsets->size() < count) {
     const std::uint64_t first = offsets->size();
     const std::uint64_t end = std::min(count, first + kReadNbytes / sizeof(std::int64_t));

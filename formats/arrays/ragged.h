@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ragged arrays of stores: NAME holds the rows of all records, one after another, NAME_offsets
-// where each begins. A store says no more of them than these names; the numbers must bear it out.
+// Ragged arrays of stores. NAME holds the rows of all records, one after another; NAME_offsets says
+// where each record begins. A store marks them by these names alone, so the numbers are checked.
 
 #pragma once
 
@@ -29,7 +29,7 @@ struct RaggedPair {
   const Verifier& verifier;  // with which the offsets are read
 };
 
-// Who has the offsets of a pair: read_offsets(), or what was read before.
+// Returns the offsets of a pair: read_offsets(), or a copy that was read before.
 using FindOffsets = std::function<OffsetsPtr(const std::shared_ptr<const RaggedPair>& pair)>;
 
 // The offsets beside the array `name` in `group`: integers of one axis, where it has an axis
@@ -42,8 +42,8 @@ std::shared_ptr<const RaggedPair> make_ragged_pair(const StoredArray& values,
                                                    const std::string& name,
                                                    const Verifier& verifier);
 
-// Reads them, 8 bytes a record, verifying what can be. Throws kUnsupported, naming the array, where
-// they are no offsets of the values; what reading throws.
+// Reads and verifies the offsets, 8 bytes a record. Throws kUnsupported, naming the array, if they
+// are not valid offsets of the values. Also throws what reading throws.
 OffsetsPtr read_offsets(const RaggedPair& pair);
 
 // int64 [N + 1] in memory, as part of a store.

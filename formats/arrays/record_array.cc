@@ -28,7 +28,7 @@ class RecordArray : public Array {
         items_(recipe.items),
         map_(recipe.map),
         pad_value_(recipe.pad_value),
-        // Of texts that are shown narrower than they are, the end is not shown.
+        // A text that is shown narrower than its dtype leaves bytes between two slots.
         is_dense_(form_ == Form::kConcat || (form_ == Form::kStack && !recipe.code_points)) {
     if (form_ == Form::kConcat) {
       starts_ = recipe.starts;
@@ -92,8 +92,8 @@ class RecordArray : public Array {
     return starts_ != nullptr ? starts_->find(offset / unit_nbytes_) : offset / unit_nbytes_;
   }
 
-  // Plans what `range` has of `row`, or of up to `most` rows from it on where they can be planned
-  // as one, and moves its begin behind it. Returns how many rows these are.
+  // Plans the bytes of `range` in `row`, or in up to `most` rows from it on if they can be planned
+  // as one. Moves range.begin behind them. Returns the number of rows.
   std::uint64_t plan_run(std::uint64_t row, std::uint64_t record, std::uint64_t most,
                          ByteRange& range, Plan& plan) const {
     const std::uint64_t begin = begin_of(row);
@@ -107,11 +107,11 @@ class RecordArray : public Array {
                            (goes_on ? range.end : std::min(range.end, end)) - begin};
     const std::uint64_t run = items_->plan(record, goes_on ? most : 1, wanted, plan);
     range.begin = std::min(range.end, run > 1 ? begin_of(row + run) : end);
-    return run;  // perhaps less is planned, as the plan is full: who asked looks at what there is
+    return run;  // if the plan is full, less is planned: the caller looks at plan.full()
   }
 
   void plan_padded(std::uint64_t record, std::uint64_t begin, ByteRange& range, Plan& plan) const {
-    // Of a damaged item nobody knows where the padding would begin.
+    // A damaged item has no known length, so all of its slot is damaged.
     const bool is_known = items_->damage(record) == nullptr;
     const std::uint64_t padding = begin + (is_known ? items_->nbytes(record) : unit_nbytes_);
     if (range.begin < padding) {

@@ -19,13 +19,13 @@
 
 namespace npyfs {
 
-// Where the rows of each record of a concatenated array begin. Takes no memory where all items have
-// one length or the map is a range; else 8 bytes a record. Immutable; any thread.
+// Where the rows of each record of a concatenated array begin. Takes 8 bytes a record, or nothing
+// if all items have one length or the map is a range. Immutable; any thread.
 class Starts {
  public:
   Starts(const Items& items, const RecordMap& map);
 
-  // How many records there are, and rows of all of them.
+  // The number of records, and of all their rows.
   std::uint64_t size() const { return count_; }
   std::uint64_t rows() const { return (*this)[count_]; }
   // `record` may be size().
@@ -62,11 +62,11 @@ struct ArrayRecipe {
   };
   Form form = Form::kStack;
   ItemsPtr items;
-  RecordMap map;                       // of the array's records to the items
+  RecordMap map;                       // from the array's records to the items
   StartsPtr starts{};                  // of kConcat and kOffsets
   std::uint64_t most_rows = 0;         // of kPad
   std::vector<std::byte> pad_value{};  // of kPad: one element as it lies in the file
-  // Of texts that are stacked: fewer code points than the items have, none of which is longer.
+  // kStack of text only: the width to show, if all texts shown are shorter than the items' dtype.
   std::optional<std::uint64_t> code_points{};
 };
 

@@ -139,7 +139,7 @@ bool append_recordings(Dict& all, const Dict& more, const std::string& split, st
 
 std::string recordings_split(const std::string& attribute) {
   const RowAttributes& known = row_attributes();
-  // The longest first: the others begin as it does.
+  // Tries the longest first, since the others are prefixes of it.
   for (const std::string_view prefix :
        {known.recording_starts, known.recording_ends, known.recording_names}) {
     if (attribute.starts_with(prefix)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which recordings the rows of a split's x come from, as attributes say it that a format knows
-// (RowAttributes in formats/format.h). They are true of all rows in their order only, and have to
-// follow where rows are cut or joined.
+// Attributes that say which recordings the rows of a split's x come from (RowAttributes in
+// formats/format.h). They describe all rows in order, and must be updated when rows are cut or
+// joined.
 
 #pragma once
 
@@ -17,25 +17,25 @@ namespace npyfs {
 // Whether the attributes say where recordings of the split begin or end.
 bool has_recordings(const Dict& attributes, const std::string& split);
 
-// Of `rows` rows only `kept` are left: recordings outside are left out, the others count from its
-// begin and end with it. What is not understood (other numbers than rows of x) is left out whole;
-// false then.
+// Updates the attributes after `rows` rows were cut to `kept`. Recordings outside are left out; the
+// others are clipped, and count from kept.begin. If the attributes are not numbers of rows, removes
+// them and returns false.
 bool cut_recordings(Dict& attributes, const std::string& split, std::uint64_t rows,
                     const Bounds& kept);
 
-// For users, where cut_recordings gives false.
+// The warning to give if cut_recordings returns false.
 std::string left_out_recordings(const std::string& split);
-// The same of append_recordings.
+// The same for append_recordings.
 std::string unjoined_recordings(const std::string& split);
 
-// The rows have no order of recordings any more.
+// Removes the attributes: the rows are no longer in the order of the recordings.
 void drop_recordings(Dict& attributes, const std::string& split);
 
-// Those of `more` behind those of `all`, which has `rows` rows. Where one of the two does not have
-// them, or other numbers than rows, they are left out of `all`; false then.
+// Appends the recordings of `more` to those of `all`, which has `rows` rows. If either lacks them,
+// or has numbers that are not rows, removes them from `all` and returns false.
 bool append_recordings(Dict& all, const Dict& more, const std::string& split, std::uint64_t rows);
 
-// The split that an attribute of that name is about; empty for one that is none of these.
+// The split that the attribute is about; empty if it says nothing of recordings.
 std::string recordings_split(const std::string& attribute);
 
 }  // namespace npyfs

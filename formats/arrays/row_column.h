@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of an array as records: each row one, or, in a ragged array, as many as the offsets say.
+// The rows of an array as records: one row each, or, in a ragged array, the rows between two
+// offsets.
 
 #pragma once
 
@@ -14,8 +15,8 @@
 
 namespace npyfs {
 
-// `array` is in C order and has an axis. Without `offsets` a record is a row, without axis 0; else
-// it is the rows between its two offsets, which are known to lie in the array.
+// `array` is in C order and has an axis. Without `offsets`, a record is one row, without axis 0.
+// With them, it is the rows between two offsets, which must lie in the array.
 std::shared_ptr<const Column> make_row_column(ArrayPtr array, OffsetsPtr offsets = nullptr);
 // The same as items, for the arrays of views.
 ItemsPtr row_items(const ArrayPtr& array, const OffsetsPtr& offsets = nullptr);

@@ -10,8 +10,8 @@
 
 namespace npyfs {
 
-// Those that were given with the same ARRAY (or with none), in the order of `sources`. Throws
-// kUsage where they are of several formats.
+// Groups the sources by ARRAY (or by having none), in the order of `sources`. Throws kUsage if one
+// group has several formats.
 std::vector<std::vector<const OpenedSource*>> sources_by_array(
     const std::vector<const OpenedSource*>& sources);
 

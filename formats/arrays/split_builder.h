@@ -29,13 +29,13 @@ struct SplitMember {
   std::string key_clash;  // which of its files disagree about keys, and how; empty: none do
 };
 
-// `sources` are those of one split, in order, all of them tables. Throws kUsage where those of one
-// array are of several formats.
+// `sources` are all sources of one split, in order; all are tables. Throws kUsage if the sources of
+// one array have several formats.
 std::vector<SplitMember> gather_members(const std::vector<const OpenedSource*>& sources,
                                         const FieldChoices& choices,
                                         const std::function<void(const std::string&)>& warn);
 
-// One thread. A copy goes its own way from there. `options` and `warn` must outlive it.
+// One thread. A copy is independent of the original. `options` and `warn` must outlive it.
 class SplitBuilder {
  public:
   SplitBuilder(std::string name, std::vector<SplitMember> members, const DatasetOptions& options,
@@ -44,15 +44,15 @@ class SplitBuilder {
     split_.name = std::move(name);
   }
 
-  // Every member gets the rows of the first, in its order. To be called first.
+  // Gives every member the rows of the first one, in its order. Call it first.
   void join_members();
 
-  // Of joined members: those this split is to have. `name` is the split's from now on.
+  // Keeps only `rows` of the joined members. The split is called `name` from then on.
   void select(const std::string& name, const RecordMap& rows);
   const SplitMember& main_member() const { return members_.front(); }
 
-  // To be called last. Throws kCorrupt for what concerns a whole source, kUnsupported where two
-  // arrays would have one name.
+  // Call it last. Throws kCorrupt if a whole source is damaged, kUnsupported if two arrays would
+  // have one name.
   Split build();
 
   const std::set<std::string>& names_seen() const { return names_seen_; }

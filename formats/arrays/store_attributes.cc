@@ -97,7 +97,7 @@ class AttributeGatherer {
     at->second += rows;
   }
 
-  // Of a store that no rows come before. One that has rows knows better than those without.
+  // For a store without rows before it. A store with rows wins over stores without.
   void take_recordings(const std::string& split, const Dict& attributes, std::uint64_t rows) {
     if (rows > 0) {
       drop_recordings(all_, split);

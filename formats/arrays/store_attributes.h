@@ -13,8 +13,8 @@
 
 namespace npyfs {
 
-// Of one name in several stores the first one's, with a warning where they differ. What says which
-// recordings the rows of a split are from is put together as the rows are.
+// If several stores have an attribute of one name, the first wins, with a warning if values differ.
+// Attributes about recordings of rows are concatenated like the rows.
 Dict gather_attributes(const std::vector<OpenedSource>& sources,
                        const std::function<void(const std::string&)>& warn);
 

@@ -99,7 +99,7 @@ class Appender {
     }
   }
 
-  // None where the numbers are no offsets: then they are an array as any other.
+  // Nothing if the numbers are not valid offsets: then this is an ordinary array.
   static std::vector<std::int64_t> first_offsets(const RaggedPair& pair) {
     try {
       return *read_offsets(pair);
@@ -123,7 +123,8 @@ class Appender {
     }
   }
 
-  // Labels of other classes, or samples of another rate, would be wrong in silence.
+  // Without this check, labels of other classes or samples of another rate would be joined in
+  // silence.
   void require_same_meaning(const std::string& array, const std::string& path) const {
     for (const RowAttributes::Common& common : row_attributes().common) {
       const Value* before =

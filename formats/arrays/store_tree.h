@@ -14,8 +14,8 @@
 
 namespace npyfs {
 
-// The array that stands for the whole store: the one it is, else `x`, else its only one. Null where
-// there is none of these.
+// The store's main array: the store itself if it is one array, else `x`, else its only array. Null
+// if none of these exists.
 const StoredArray* main_array(const Group& root);
 
 // Concatenates stores: arrays of one path are concatenated along axis 0. A group that only some

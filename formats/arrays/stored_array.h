@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a store holds as arrays: whole .npy files, chunk grids, several of them one behind the
-// other.
+// The arrays of a store: a whole .npy file, a chunk grid, or several of them concatenated.
 
 #pragma once
 
@@ -16,14 +15,13 @@
 
 namespace npyfs {
 
-// The array. A whole .npy file of Fortran order stays in it, unless it is one part of
-// several or `in_c_order`. Throws
-// kUnsupported, with `name` in the text, where its parts cannot be put one behind
-// the other.
+// Makes the array. A whole .npy file in Fortran order keeps that order unless it is one of several
+// parts or `in_c_order` is set. Throws kUnsupported, naming `name`, if the parts cannot be
+// concatenated.
 ArrayPtr make_stored_array(const StoredArray& stored, const std::string& name,
                            bool in_c_order = false);
 
-// The whole .npy file that the array is; null where it is none, or several.
+// The .npy file if the array is exactly one; else null.
 std::shared_ptr<const StoredNpy> whole_npy(const StoredArray& stored);
 
 // Rows along axis 0, or 1 for an array without axes.

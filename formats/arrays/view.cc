@@ -34,8 +34,7 @@ const NamedArray* find_array(const Arrays& arrays, const std::string& name) {
   return found == arrays.end() ? nullptr : &*found;
 }
 
-// The longest text that is shown; `width` where that cannot be found out: one text that cannot be
-// read is no reason to show none.
+// Length of the longest text shown (at least 1), or `width` if a text cannot be read.
 std::uint64_t longest_text(const Column& column, const RecordMap& map, std::uint64_t width) {
   std::uint64_t longest = 1;
   try {
@@ -51,8 +50,8 @@ std::uint64_t longest_text(const Column& column, const RecordMap& map, std::uint
   return longest;
 }
 
-// An array of the data set and what it is made of; nothing where it has no rows to choose from, or
-// where their order is not that of its bytes.
+// An array of the data set and its recipe. There is no recipe if the array has no axes or is in
+// Fortran order.
 struct Given {
   NamedArray array;
   std::optional<ArrayRecipe> recipe;
@@ -81,13 +80,13 @@ class DirectoryViewer {
     return shown;
   }
 
-  // Of the records themselves; null where the view has none.
+  // The split's records under the view; null if it shows none.
   TablePtr show_records() {
     return records_ != nullptr && !view_.shuffle ? select_rows(records_, map_of(records_->size()))
                                                  : nullptr;
   }
 
-  // How many records the directory has, where its arrays agree, or x decides.
+  // How many records the directory has. x decides, else all arrays must agree.
   std::optional<std::uint64_t> record_count() const {
     if (records_ != nullptr) {
       return records_->size();
@@ -105,7 +104,7 @@ class DirectoryViewer {
     return agree ? common : std::nullopt;
   }
 
-  // Which of `count` records are shown.
+  // The view's map of `count` records.
   const RecordMap& map_of(std::uint64_t count) {
     const auto known = maps_.find(count);
     if (known != maps_.end()) {
@@ -141,8 +140,7 @@ class DirectoryViewer {
     }
   }
 
-  // Null where the offsets of a store's array are none. They are read now: whether they are offsets
-  // is not known before.
+  // Null if the store's offsets are invalid. They are checked here for the first time.
   ItemsPtr items_of(const std::shared_ptr<const RaggedPair>& pair) {
     const auto [known, is_new] = pairs_.try_emplace(pair.get());
     if (is_new) {
@@ -174,7 +172,7 @@ class DirectoryViewer {
     const bool shows_all = map.size() == recipe.map.size();
     recipe.map = recipe.map.select(map);
     if (view_.pad && (recipe.form == Form::kConcat || recipe.form == Form::kOffsets)) {
-      // The longest of all is the same in every order.
+      // If all records are shown, the order does not change the longest: the plain map is cheaper.
       pad(array, recipe, shows_all ? one.recipe->map : recipe.map);
     }
     if (recipe.form == Form::kConcat || recipe.form == Form::kOffsets) {
@@ -203,7 +201,7 @@ class DirectoryViewer {
     recipe.pad_value = pad_element(pad_value_, recipe.items->dtype(), array.name);
   }
 
-  // Text is as wide as the longest that is shown.
+  // Makes a text array as wide as the longest text shown.
   static void narrow(ArrayRecipe& recipe) {
     const std::uint64_t width =
         recipe.code_points.value_or(recipe.items->dtype().itemsize / sizeof(char32_t));
@@ -213,7 +211,7 @@ class DirectoryViewer {
     }
   }
 
-  // An array and its offsets share them.
+  // x and x_offsets share one Starts.
   StartsPtr starts_of(const ArrayRecipe& recipe) {
     StartsPtr& starts = starts_[recipe.items.get()];
     if (starts == nullptr) {
@@ -222,7 +220,7 @@ class DirectoryViewer {
     return starts;
   }
 
-  // Those of the records; in a store, of the largest array with so many.
+  // Shard starts of the records; in a store, of its largest array with `count` rows.
   ShardStarts shards_of(std::uint64_t count) const {
     if (records_ != nullptr && records_->size() == count) {
       return std::make_shared<const std::vector<std::uint64_t>>(records_->shard_starts());
@@ -303,7 +301,7 @@ class Viewer {
   }
 
  private:
-  // `counts` gets the records that the split has before its part is taken; null: nobody asks.
+  // `counts` receives how many records the split has before its part is taken; may be null.
   Split show(const Split& split, SplitCounts* counts) {
     DirectoryViewer viewer(view_, dataset_.pad_value, context_, split.records);
     Split shown;
@@ -320,7 +318,7 @@ class Viewer {
     return shown;
   }
 
-  // Attributes of the whole data set that say which recordings the rows of a split are from.
+  // Adjusts the data set's attributes that say which recordings the split's rows come from.
   void follow(const Split& split, Dict& attributes) const {
     const NamedArray* x = find_array(split.arrays, kMainName);
     if (x == nullptr || x->array->shape().empty()) {

@@ -14,27 +14,28 @@
 
 namespace npyfs {
 
-// What a view asks for while it is made.
+// What make_view asks its caller.
 struct ViewContext {
   FindOffsets find_offsets = [](const auto& pair) { return read_offsets(*pair); };
-  // A ragged array of a store whose offsets are none, or damaged, is left out if this returns.
+  // Called for a ragged array of a store whose offsets are invalid or damaged. The array is left
+  // out if this returns.
   std::function<void(const Error& why)> left_out = [](const Error& why) { throw Error(why); };
   // One line for what else is left out.
   std::function<void(const std::string& text)> warn = [](const std::string& /*text*/) {};
   // Each directory whose arrays have one number of records gets perm.npy: row -> record of
   // `dataset`.
   bool with_permutation = true;
-  // Gets what the attribute npyfs_part is to be made of, for whoever makes it; null: make_view.
+  // Receives the counts for npyfs_part. If null, make_view sets the attribute itself.
   SplitCounts* part_counts = nullptr;
 };
 
 // The same splits and arrays, each made anew from its field under the view's map. It shares the
-// cache's blocks with `dataset` and takes no memory for its records, but 8 bytes for each of a
-// ragged array that is shuffled, 16 for each shard where shards are its blocks, and what the
-// context's offsets take. Ragged arrays of a padded view have x_lengths in place of x_offsets.
-// Shuffled splits have no records/. Other arrays of a store are taken by their own rows, each.
-// Attributes that say which recordings the rows of x are from follow a part and are not there where
-// rows are shuffled.
+// cache's blocks with `dataset`. It takes 8 bytes for each record of a shuffled ragged array, 16
+// for each shard if shards are its blocks, and the memory of the context's offsets; other records
+// take none. Ragged arrays of a padded view have x_lengths in place of x_offsets. Shuffled splits
+// have no records/. Other arrays of a store are selected row by row, each by its own length.
+// Attributes that say which recordings the rows of x come from are adjusted to a part, and left out
+// if rows are shuffled.
 Dataset make_view(const Dataset& dataset, const View& view, const ViewContext& context = {});
 
 }  // namespace npyfs

@@ -77,16 +77,15 @@ class ChunkSource {
 struct Block {
   BlockBytes bytes;
   std::vector<DamagedRange> damage;  // ascending, disjoint
-  // What it was decoded from, as far as check_unchanged() of these tells a change: a file does, of
-  // its path as it is now; an array of many files knows of those that were read, and a chunk's file
-  // that is rewritten while its block is held is found when it is read anew.
+  // The sources this block was decoded from. A file notices any change of its path. An array of
+  // many files notices changes only in files it reads again.
   std::vector<const ByteSource*> sources;
 
-  // How many lie behind `offset`. Throws kIo where there are none: `source` and whoever decoded the
-  // block are not of one mind then.
+  // How many bytes lie behind `offset`. Throws kIo if there are none: then source and decoder
+  // disagree about the block's size.
   std::uint64_t nbytes_from(std::uint64_t offset, const ByteSource& source) const;
-  // Throws kChanged if one of `sources` says that it has changed. The bytes are those that were
-  // read then, all of them, in any case.
+  // Throws kChanged if one of `sources` says that it has changed. The block keeps the bytes that
+  // were read.
   void require_unchanged() const;
   // Throws the damage that `range` touches, if any.
   void require_good(ByteRange range) const;

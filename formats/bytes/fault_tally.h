@@ -36,8 +36,8 @@ class FaultTally {
   std::string summary() const;
   // One line a kind, in the order of their first: "<text>[; <outcome>][ (and N more <unit>)]".
   void tell(const std::function<void(const std::string& text)>& warn) const;
-  // The same for whoever has other words for how many there are: the text of each kind's first, and
-  // how many there are of the kind. Kinds that there was no room for count as one.
+  // As tell(), for callers that phrase the count themselves: gets the first text of each kind, and
+  // how many faults are of that kind. Kinds beyond kMostKinds count as one.
   void for_each(
       const std::function<void(const std::string& text, std::uint64_t count)>& take) const;
 

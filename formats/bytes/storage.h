@@ -43,7 +43,8 @@ class StoredValue {
 struct Expected {
   // What identify() said, which must outlive the value; null: it was not noted.
   const Identity* identity = nullptr;
-  // Else it must not have come, gone or changed since then: what take_time() returned.
+  // Used if `identity` is null: the value must not have appeared, gone or changed since this time,
+  // which take_time() returned.
   std::int64_t since_ns = INT64_MAX;
 };
 

@@ -12,10 +12,10 @@
 
 namespace npyfs {
 
-// Keys are members' names; members whose names are none (is_key) are left out, and of several of
-// one name the last counts, as for every writer that replaces values by appending. What has to be
-// decoded and is not asked for as a whole is held by `cache`, which must outlive the storage.
-// Values and folders have no identity of their own: what the archive is says what they are.
+// Keys are member names. Invalid names (see is_key) are left out. If a name occurs twice, the last
+// wins: writers replace values by appending. `cache` holds members that are decoded but read in
+// parts; it must outlive the storage. Values and folders have no identity of their own: the
+// archive's identity stands for them.
 StoragePtr open_zip_storage(std::shared_ptr<const ZipMembers> members, ChunkCache& cache);
 
 }  // namespace npyfs

@@ -58,7 +58,7 @@ const Payload* payload_of_extension(std::string_view extension);
 // which never tell a pickle, a number or text. Null where nothing fits: the bytes are shown.
 const Payload* find_payload(const Field& field, std::uint64_t record);
 
-// The payload that becomes fields as which the one of `record` is recognised. Null: it is none.
+// The payload kind that turns this record into fields, or null.
 const Payload* find_fields_payload(const Field& field, std::uint64_t record);
 
 // Whether a payload that begins with `head`, which may be short, is an image.

@@ -27,8 +27,8 @@ struct Parts {
   }
 };
 
-// What rows show, and the map that says which record of which part each is. `Part` is ByteColumn or
-// Column; a part that lacks the field is null.
+// The columns of all parts, and the map from rows to their records. `Part` is ByteColumn or Column;
+// it is null for a part that lacks the field.
 template <typename Part>
 class Composition {
  public:
@@ -56,7 +56,7 @@ class Composition {
   SourceRecord place(std::uint64_t row) const { return rows_[row]; }
   const Part* column(const SourceRecord& place) const { return (*columns_)[place.source].get(); }
 
-  // How many records from `row` on both the map and the part take as one.
+  // How many records from `row` on are one run both in the map and in the part.
   std::uint64_t run(std::uint64_t row) const {
     const RecordMap::Stretch stretch = rows_.stretch(row);
     const Part* part = column(stretch.place);
@@ -81,7 +81,7 @@ class Composition {
   RecordMap rows_;
 };
 
-// What ask(column) says where all parts say the same; nothing where one says nothing.
+// The answer of ask(column) if all parts give the same one; else nothing.
 template <typename Part, typename Ask, typename Same>
 auto common_answer(const Composition<Part>& composition, const Ask& ask, const Same& same) {
   decltype(ask(std::declval<const Part&>())) common;
@@ -138,7 +138,7 @@ std::optional<DType> text_type(const Column& column) {
     try {
       column.inspect(record, item);
     } catch (const Error&) {
-      continue;  // of damaged headers the survey speaks
+      continue;  // the survey reports damaged headers
     }
     if (item.present && item.damage == nullptr) {
       return item.dtype.kind == 'U' && item.shape.empty() ? std::optional(item.dtype)

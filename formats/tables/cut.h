@@ -31,9 +31,10 @@ struct NamedRows {
   RecordMap rows;
 };
 
-// The splits that `rule`, which is not empty, makes of `table`: in its order, train first for
-// lists; each record in exactly one. `name` is the table's in messages. Throws kCorrupt where a
-// list names what the table does not have, kUsage where two lists name the same.
+// Cuts `table` into the splits of `rule`, which is not empty. Splits are in the rule's order; with
+// lists, train comes first. Each record is in exactly one. `name` is the table's name in messages.
+// Throws kCorrupt if a list names a record that the table lacks, kUsage if two lists name the same
+// record.
 std::vector<NamedRows> cut_splits(const RecordTable& table, const SplitRule& rule,
                                   const std::string& name);
 

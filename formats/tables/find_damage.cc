@@ -21,7 +21,7 @@ namespace npyfs {
 
 namespace {
 
-// Looks at one thing after another and notes what is wrong with those that are damaged.
+// Checks one thing after another and notes the faults.
 class DamageSearch {
  public:
   // `unit` is what is looked at, in the plural.
@@ -31,7 +31,7 @@ class DamageSearch {
   bool is_intact(const Guard& guard) {
     return is_good([&] { verifier_.require_intact(guard); });
   }
-  // Whether `look` does not throw that something is damaged.
+  // False if `look` throws damage.
   template <typename Look>
   bool is_good(const Look& look) {
     try {

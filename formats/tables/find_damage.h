@@ -21,17 +21,16 @@ struct FoundDamage {
   FaultTally faults{"chunks"};  // of those that are damaged
 };
 
-// The records of a table that do not match their checksums: ascending, each once; warns of each
-// kind of fault. Throws what reading throws where that is no damage.
+// The records of a table that do not match their checksums: ascending, each once. Warns once for
+// each kind of fault. Throws what reading throws, unless it is damage.
 std::vector<std::uint64_t> find_failing(const RecordTable& table, const Verifier& verifier,
                                         const std::function<void(const std::string&)>& warn);
 
-// Metadata of a few bytes can claim any number of chunks, each of which is to be looked for.
+// A few bytes of metadata can claim any number of chunks, and each one would be looked for.
 inline constexpr std::uint64_t kMostVerifiedChunks = std::uint64_t{1} << 24;
 
-// The damage of an array of a store. What was never written is not read. Throws kTooLarge where
-// there are more than kMostVerifiedChunks in one part, and what reading throws where that is no
-// damage.
+// The damage of a store's array. Chunks that were never written are not read. Throws kTooLarge for
+// more than kMostVerifiedChunks in one part, and what reading throws, unless it is damage.
 FoundDamage find_damage(const StoredArray& stored, const Verifier& verifier);
 
 }  // namespace npyfs

@@ -10,10 +10,9 @@
 
 namespace npyfs {
 
-// `table` with other keys: for each record what `map` says of it. `map` is a text field of `table`,
-// else a file with lines of key and value; an empty file is the identity. Throws kCorrupt where it
-// lacks a key or has one twice, or a value is damaged or `verifier`
-// says so; kUsage where it is neither.
+// `table` with each key replaced by its value in `map`: a text field of `table`, else a file with
+// lines of key and value. With an empty file, keys stay. Throws kCorrupt if `map` lacks a key or
+// has one twice, or if a value is damaged; kUsage if `map` is neither field nor file.
 TablePtr map_keys(TablePtr table, const std::string& map, const Verifier& verifier);
 
 }  // namespace npyfs

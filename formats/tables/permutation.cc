@@ -96,7 +96,7 @@ Permutation::Permutation(std::uint64_t count, const Shuffle& shuffle, const Shar
 
 Permutation::Block Permutation::block_at(std::uint64_t place) const {
   if (shards_ != nullptr) {
-    // Empty shards share their place with the one behind them, which is the one to be found.
+    // An empty shard has the same place as the next one; the next one is the one to find.
     const auto behind = std::upper_bound(first_places_.begin(), first_places_.end(), place);
     const auto at = static_cast<std::uint64_t>(behind - first_places_.begin()) - 1;
     const std::uint64_t end = behind == first_places_.end() ? count_ : *behind;
@@ -106,7 +106,7 @@ Permutation::Block Permutation::block_at(std::uint64_t place) const {
   if (place >= last_first_place_ && place - last_first_place_ < last_count_) {
     return {last_block_, last_block_ * block_records_, last_first_place_, last_count_};
   }
-  // Blocks behind the shorter one begin earlier by what it lacks.
+  // Blocks behind the shorter one begin earlier, by as much as it is shorter.
   const bool behind = place >= last_first_place_;
   const std::uint64_t at = (place + (behind ? block_records_ - last_count_ : 0)) / block_records_;
   const std::uint64_t block = (*blocks_)[at];

@@ -16,7 +16,7 @@ namespace npyfs {
 // Where each shard of a split begins, ascending from 0.
 using ShardStarts = std::shared_ptr<const std::vector<std::uint64_t>>;
 
-// What the user says of a shuffle.
+// The user's words for a shuffle.
 struct Shuffle {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;

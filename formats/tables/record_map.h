@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which record each row is: one map for concatenated files, joins, splits, parts and shuffles.
+// Maps rows to records: one kind of map for concatenated files, joins, splits, parts and shuffles.
 
 #pragma once
 

@@ -17,7 +17,7 @@ std::string item_text(const Item& item) {
   return fmt::format("{} {}", item.dtype.text(), shape_text(item.shape));
 }
 
-// A scalar is a row of one: a file may know of single values where its neighbour has lists of them.
+// A scalar counts as a row of one: one file may have single values where another has lists.
 bool alike_but_rows(const Item& item, const Survey& survey) {
   const std::size_t rank = std::max<std::size_t>(1, item.shape.size());
   return item.dtype == survey.dtype && rank == std::max<std::size_t>(1, survey.shape.size()) &&
@@ -25,13 +25,13 @@ bool alike_but_rows(const Item& item, const Survey& survey) {
           std::equal(item.shape.begin() + 1, item.shape.end(), survey.shape.begin() + 1));
 }
 
-// No elements in any of two dimensions and more: it fits items of any width.
+// An item of two or more dimensions without elements: it fits items of any width.
 bool is_void(const Shape& shape) {
   return shape.size() > 1 &&
          std::all_of(shape.begin(), shape.end(), [](std::uint64_t n) { return n == 0; });
 }
 
-// The type that takes items of both; nothing where there is none.
+// The type that can hold items of both types; nothing if there is none.
 std::optional<DType> common_dtype(const DType& a, const DType& b) {
   if (a.kind == 'U' && b.kind == 'U') {
     return a.itemsize < b.itemsize ? b : a;
@@ -139,7 +139,7 @@ class Surveyor {
     found_.rows.push_back(rows_of(item.shape));
   }
 
-  // Takes both types for one, if there is one for both.
+  // Promotes both types to one that holds both, if there is one.
   void promote(std::uint64_t record, Item& item) {
     const auto common = common_dtype(found_.dtype, item.dtype);
     if (!common) {

@@ -12,7 +12,7 @@ namespace npyfs {
 
 namespace {
 
-// A number is written in one way only: what is kept of a view by its name is kept once.
+// A number has one spelling only: a view is kept by its name, and must not be kept twice.
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   if (text.size() > 1 && text.front() == '0') {
     return std::nullopt;
@@ -73,7 +73,7 @@ bool set_once(std::optional<T>& word, const std::optional<T>& value) {
   return true;
 }
 
-// The shards that have records of `rows`, as if these were all.
+// The starts of the shards within `rows`, counted from its begin.
 ShardStarts clip(const ShardStarts& shards, const Bounds& rows) {
   if (shards == nullptr || rows.size() == 0) {
     return nullptr;
@@ -88,7 +88,7 @@ ShardStarts clip(const ShardStarts& shards, const Bounds& rows) {
   return clipped;
 }
 
-// The size of shards which all have one, but for the last, which may be smaller.
+// The size of shards if all are equal (the last may be smaller); else nothing.
 std::optional<std::uint64_t> equal_size(const std::vector<std::uint64_t>& starts,
                                         std::uint64_t count) {
   const std::uint64_t size = starts.size() > 1 ? starts[1] : count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of a view, as they stand in a directory's name (@shuffle=7,part=3of16) and as options
-// of a mount, and the map that they make of a split's records.
+// The words of a view, in a directory's name (@shuffle=7,part=3of16) or as options of a mount, and
+// the map that they make of a split's records.
 
 #pragma once
 
@@ -37,12 +37,12 @@ RecordMap part_map(std::uint64_t count, const Part& part);
 
 // What a view does to the records of each split, in this order.
 struct View {
-  std::optional<Bounds> rows;      // of the plain order
-  std::optional<Shuffle> shuffle;  // of these
-  Part part;                       // of the shuffled ones
+  std::optional<Bounds> rows;      // a range of the plain order
+  std::optional<Shuffle> shuffle;  // shuffles that range
+  Part part;                       // a part of the result
   bool pad = false;                // ragged arrays become as long as their longest record
 
-  // Whether it shows other records than all, or in another order.
+  // Whether it leaves out records or changes their order.
   bool maps_records() const { return rows || shuffle || part.world_size > 1; }
   bool is_plain() const { return !maps_records() && !pad; }
 };
@@ -51,14 +51,13 @@ struct View {
 class ViewWords {
  public:
   // One of rows=A:B, shuffle=S, block=N|shard, epoch=E, part=RofW, equal=drop|wrap and pad. False
-  // for what is none of these, and for a word that was taken before.
+  // for any other word, a wrong value, and a word that was taken before.
   bool take(std::string_view name, std::string_view value);
-  // The same as part=, whose numbers are not looked at.
+  // The same as part=, for numbers that are known to be valid.
   bool take_part(const Part& part) { return !part_ && (part_ = part, true); }
-  // Nothing where words are there that mean nothing without others: block and epoch without
-  // shuffle, equal without part.
+  // Nothing if a word lacks the word it depends on: block and epoch need shuffle, equal needs part.
   std::optional<View> view() const;
-  // What take() expects as the word's value, for messages; empty for what is no word.
+  // What take() expects as the word's value, for messages; empty for an unknown word.
   static std::string_view expected(std::string_view name);
 
  private:
@@ -71,29 +70,29 @@ class ViewWords {
   bool pad_ = false;
 };
 
-// "@shuffle=7,part=3of16", "@pad": each word at most once, in any order. Nothing for a name that is
-// no view's.
+// "@shuffle=7,part=3of16", "@pad": each word at most once, in any order. Nothing if the name is not
+// a view.
 std::optional<View> parse_view(std::string_view name);
 
-// The records of `count` that the view's rows= leaves.
+// The bounds that the view's rows= gives for `count` records.
 Bounds rows_of(const View& view, std::uint64_t count);
 
-// Which records of `count` the view shows. `shards` is asked only where shards are its blocks;
+// Which records of `count` the view shows. `shards` is called only if shards are its blocks;
 // without it, all records are one shard.
 RecordMap view_map(const View& view, std::uint64_t count,
                    const std::function<ShardStarts()>& shards = nullptr);
 
-// A mount's view as two: what the records are cut by before they are laid out, so that only theirs
-// are looked at, and what is made of the finished arrays.
+// Splits a mount's view in two: what selects records before layout, so that no others are looked
+// at, and what acts on finished arrays.
 View before_layout(const View& view);
 View after_layout(const View& view);
 
 // Records of each split.
 using SplitCounts = std::vector<std::pair<std::string, std::uint64_t>>;
 
-// What the attribute npyfs_part says of parts of equal length: whose part it is and how many
-// records of each split no part has, or several have. `counts` are the splits' records before the
-// part was taken. Nothing for parts that are only near-equal.
+// The attribute npyfs_part for parts of equal length: which part it is, and how many records of
+// each split are in no part or in several. `counts` has the splits' records before the part was
+// taken. Nothing for parts that are only near-equal.
 std::optional<Value> part_attribute(const Part& part, const SplitCounts& counts);
 
 }  // namespace npyfs

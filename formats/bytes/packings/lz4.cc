@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LZ4 frames. [lz4/lz4:doc/lz4_Frame_format.md] liblz4 decodes a frame from its start and verifies
-// what checksums it has. Its blocks are followed here too, as those that are independent can be
-// entered: behind a descriptor like the frame's own, but for the size and checksum of all content.
+// what checksums it has. Its blocks are followed here too: independent blocks can be entered. The
+// decoder is first fed a copy of the frame's descriptor without content size and checksum.
 
 #include <lz4frame.h>
 

@@ -20,8 +20,8 @@ namespace npyfs {
 struct Frame {
   std::uint64_t in_offset = 0;   // of its first byte in the file
   std::uint64_t out_offset = 0;  // of its first decoded byte
-  // What its own bytes do not tell. xz: the kind of checksum of its stream. lz4, within a frame:
-  // the first two bytes of the frame's descriptor; 0 at its start.
+  // State a decoder needs that the frame's bytes do not contain. xz: the kind of checksum of its
+  // stream. lz4, within a frame: the first two bytes of the frame's descriptor; 0 at its start.
   std::uint32_t stream = 0;
 };
 
