@@ -61,7 +61,7 @@ std::string check_mountpoint(const std::string& path) {
 void require_sources_outside(const Dataset& dataset, const std::string& mountpoint) {
   for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
     for (const SourcePtr& source : array.sources) {
-      char* const resolved = ::realpath(source->name().c_str(), nullptr);
+      char* const resolved = ::realpath(source->path().c_str(), nullptr);
       const std::string path = resolved != nullptr ? resolved : "";
       std::free(resolved);
       if (lies_below(path, mountpoint)) {

@@ -73,6 +73,9 @@ class ByteSource {
   // What the bytes were when the source was opened; for what is decoded or put together, that of
   // what it comes from. Does not exist for what lies in memory.
   virtual Identity identity() const { return {}; }
+  // The absolute path of the local file that the bytes come from, decoded or not; of several files,
+  // the first one's. Empty if they come from none.
+  virtual std::string path() const { return {}; }
   virtual ReadCost cost() const { return {}; }
 
   // Throws kChanged once identity() is not what its path leads to any more; from then on, always.
@@ -170,6 +173,7 @@ class FileSource : public ByteSource {
   void check_unchanged() const override;
   bool changed() const override { return changed_.is_set(); }
   Identity identity() const override { return identity_; }
+  std::string path() const override { return path_; }
   bool is_file() const override { return true; }
   int open_again() const override;
 

@@ -121,6 +121,7 @@ class CachedSource : public ByteSource {
                std::string access = {});
 
   Identity identity() const override { return base_->identity(); }
+  std::string path() const override { return base_->path(); }
   void check_unchanged() const override { base_->check_unchanged(); }
   bool changed() const override { return base_->changed(); }
   std::string access() const override { return access_; }

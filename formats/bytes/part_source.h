@@ -22,6 +22,7 @@ class PartSource : public ByteSource {
   }
 
   Identity identity() const override { return base_->identity(); }
+  std::string path() const override { return base_->path(); }
   ReadCost cost() const override { return base_->cost(); }
   void check_unchanged() const override { base_->check_unchanged(); }
   bool changed() const override { return base_->changed(); }

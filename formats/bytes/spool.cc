@@ -36,6 +36,7 @@ class SpooledSource : public ByteSource {
         base_(std::move(base)),
         begin_(begin) {}
 
+  std::string path() const override { return base_->path(); }
   void check_unchanged() const override { base_->check_unchanged(); }
   bool changed() const override { return base_->changed(); }
   std::string access() const override { return "kept decoded in " + spool_->directory(); }

@@ -274,6 +274,7 @@ class FramedSource : public ByteSource {
         access_(std::move(access)),
         cache_(cache) {}
 
+  std::string path() const override { return base_->path(); }
   void check_unchanged() const override { base_->check_unchanged(); }
   bool changed() const override { return base_->changed(); }
   std::string access() const override { return access_; }

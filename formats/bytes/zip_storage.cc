@@ -126,6 +126,7 @@ class MemberSource : public ByteSource {
         value_(*archive_, number) {}
 
   Identity identity() const override { return archive_->source()->identity(); }
+  std::string path() const override { return archive_->source()->path(); }
   void check_unchanged() const override { archive_->source()->check_unchanged(); }
   bool changed() const override { return archive_->source()->changed(); }
 

@@ -82,6 +82,9 @@ class JoinedSource : public ByteSource {
                std::uint64_t nbytes, std::int64_t mtime_ns)
       : ByteSource(std::move(name), nbytes, mtime_ns), pieces_(std::move(pieces)) {}
 
+  std::string path() const override {
+    return pieces_.empty() ? std::string() : pieces_.front().first->path();
+  }
   void check_unchanged() const override {
     for (const auto& [source, range] : pieces_) {
       source->check_unchanged();

@@ -83,6 +83,7 @@ class ArrayValues : public ByteSource {
   void name_damage(std::uint64_t chunk, const std::function<void()>& decode) const;
 
   Identity identity() const override { return parts_.metadata->identity(); }
+  std::string path() const override { return parts_.metadata->path(); }
   void check_unchanged() const override;
   bool changed() const override;
 

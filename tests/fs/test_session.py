@@ -2,17 +2,31 @@
 
 import contextlib
 import errno
+import gzip
+import io
 import json
 import os
 import shutil
 import signal
+import tarfile
 import unittest
+import zipfile
 
 import numpy as np
 
 from mounting import (NPYFS, TIMEOUT, MountTest, mounts_at, npyfs, run, saved, unmount,
                       wait_for_exit)
-from writers import write_ffrecord
+from writers import write_ffrecord, write_kaldi
+
+
+def tar_of(name, content):
+    """A tar archive with one member."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
 
 
 class SessionTest(MountTest):
@@ -39,6 +53,30 @@ class Mounting(SessionTest):
         mnt = self.mount_point()
         self.assertEqual(npyfs("mount", "data.ffr", "mnt", cwd=self.folder).returncode, 0)
         self.assert_mounted(mnt)
+
+    def test_a_mountpoint_that_would_hide_a_source_is_refused(self):
+        mnt = self.mount_point()
+        os.link(self.source, mnt / "data.ffr")
+        (mnt / "rows.npy").write_bytes(saved(self.rows))
+        (mnt / "packed.tar.gz").write_bytes(gzip.compress(tar_of("0.npy", saved(self.rows[0]))))
+        with zipfile.ZipFile(mnt / "s.zip", "w") as archive:
+            archive.writestr("s.zarr/.zarray", json.dumps({
+                "zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "|u1", "compressor": None,
+                "filters": None, "order": "C", "fill_value": 0}))
+            archive.writestr("s.zarr/0", b"abcd")
+        (self.folder / "link.npy").symlink_to(mnt / "rows.npy")
+        names = [path.name for path in sorted(mnt.iterdir())]
+        self.assertEqual(len(names), 4)
+        # Messages name the ark as the script does; its path is below --base-dir.
+        write_kaldi(mnt / "rows", {"a": self.rows[0]})
+        (self.folder / "rows.scp").write_text("a rows.ark:2\n")
+        for source in [*(f"mnt/{name}" for name in names), "link.npy", mnt / "data.ffr",
+                       "rows.scp"]:
+            with self.subTest(source=str(source)):
+                done = npyfs("mount", "--base-dir", "mnt", source, "mnt", cwd=self.folder)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("the mountpoint would hide the source", done.stderr)
+                self.assertEqual(mounts_at(mnt), [])
 
     def test_in_front_it_serves_until_unmounted(self):
         mnt, process = self.mount_in_front(self.source)
