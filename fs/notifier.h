@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells the kernel what it is no longer to keep: pages of files whose source has changed, views
-// that nobody uses, and names of arrays that have become complete.
+// Tells the kernel what to drop: pages of files whose source has changed, views that nobody uses,
+// and names of arrays that have become complete.
 
 #pragma once
 
@@ -17,8 +17,7 @@ struct fuse_session;
 
 namespace npyfs {
 
-// On a thread of its own: being told, the kernel may wait for the answer to what a reader has
-// asked.
+// Runs on a thread of its own: the kernel may block the call until a reader's request is answered.
 class Notifier {
  public:
   // Both must outlive it.
