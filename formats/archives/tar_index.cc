@@ -212,13 +212,16 @@ void TarIndexer::add_shard(SourcePtr source) {
                .what());
     }
     if (const auto& garbage = walk.garbage()) {
-      // A single block of zeroes may be a header that was wiped out.
-      warn(corrupt_at(source_->name(), garbage->offset,
-                      garbage->zeroes_before > kTarBlock
-                          ? "what follows the end of the archive is no header, expected zeroes or "
-                            "another archive; it is passed over, as tar does"
-                          : "what follows a single block of zeroes is no header, expected a second "
-                            "such block; it is passed over, as tar does, members may be missing")
+      // A single block of zeroes may be a header that was wiped out; behind the end there may be
+      // another archive whose first header is damaged.
+      const char* const what =
+          garbage->zeroes_before > kTarBlock
+              ? "what follows the end of the archive is no header, expected zeroes or another "
+                "archive"
+              : "what follows a single block of zeroes is no header, expected a second such block";
+      warn(corrupt_at(
+               source_->name(), garbage->offset,
+               fmt::format("{}; it is passed over, as tar does, members may be missing", what))
                .what());
     }
     if (walk.search_given_up()) {
