@@ -71,21 +71,37 @@ std::string pattern_of(std::string_view said) {
 
 }  // namespace
 
+std::size_t FaultKinds::number_of(std::string_view said) {
+  if (!patterns_.empty() && said == last_said_) {
+    return last_number_;
+  }
+  std::string pattern = pattern_of(said);
+  const auto known = std::find(patterns_.begin(), patterns_.end(), pattern);
+  last_number_ = static_cast<std::size_t>(known - patterns_.begin());
+  last_said_ = said;
+  if (known == patterns_.end() && patterns_.size() < kMost) {
+    patterns_.push_back(std::move(pattern));
+  }
+  return last_number_;
+}
+
 void FaultTally::add(std::string_view said, std::string_view text, std::uint64_t order) {
   ++count_;
-  std::string pattern = pattern_of(said);
-  const auto known = std::find_if(kinds_.begin(), kinds_.end(),
-                                  [&](const Kind& kind) { return kind.pattern == pattern; });
-  if (known != kinds_.end()) {
-    ++known->count;
-    if (order < known->order) {
-      known->order = order;
-      known->text = text;
+  const std::size_t number = numbers_.number_of(said);
+  if (number == kMostKinds) {
+    if (++of_other_kinds_ == 1) {
+      other_text_ = text;
     }
-  } else if (kinds_.size() < kMostKinds) {
-    kinds_.push_back({std::move(pattern), std::string(text), order, 1});
-  } else if (++of_other_kinds_ == 1) {
-    other_text_ = text;
+    return;
+  }
+  if (number == kinds_.size()) {
+    kinds_.push_back({std::string(text), order, 0});
+  }
+  Kind& kind = kinds_[number];
+  ++kind.count;
+  if (order < kind.order) {
+    kind.order = order;
+    kind.text = text;
   }
 }
 

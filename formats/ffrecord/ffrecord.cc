@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "formats/bytes/crc.h"
@@ -139,7 +140,10 @@ class SampleBuilder {
         end - begin <= file_end) {
       nbytes = static_cast<std::uint64_t>(end - begin);
     }
-    samples_.damage.add(sample, [&] { return Damage{describe(sample, begin, end), nbytes}; });
+    const std::string_view fault = fault_of(begin, end);
+    samples_.damage.add(sample, fault, [&] {
+      return Damage{describe(sample, begin, end, fault), nbytes};
+    });
     append_placeholder();
   }
 
@@ -168,24 +172,38 @@ class SampleBuilder {
     }
   }
 
-  Error describe(std::uint64_t sample, std::int64_t begin, std::int64_t end) const {
+  // One of the four; a header can have millions.
+  static constexpr std::string_view kBeginsEarly = "begins early";
+  static constexpr std::string_view kBeginsLate = "begins late";
+  static constexpr std::string_view kEndsEarly = "ends early";
+  static constexpr std::string_view kEndsLate = "ends late";
+
+  std::string_view fault_of(std::int64_t begin, std::int64_t end) const {
+    return begin < static_cast<std::int64_t>(header_.nbytes())            ? kBeginsEarly
+           : begin > static_cast<std::int64_t>(samples_.source->nbytes()) ? kBeginsLate
+           : end < begin                                                  ? kEndsEarly
+                                                                          : kEndsLate;
+  }
+
+  Error describe(std::uint64_t sample, std::int64_t begin, std::int64_t end,
+                 std::string_view fault) const {
     const ByteSource& source = *samples_.source;
     const std::uint64_t at = header_.offsets_begin() + 8 * sample;
     const auto file_end = static_cast<std::int64_t>(source.nbytes());
-    if (begin < static_cast<std::int64_t>(header_.nbytes())) {
+    if (fault == kBeginsEarly) {
       return corrupt_at(
           source.name(), at,
           fmt::format("the offset of sample {} is {}, expected {} (the end of the header) or more; "
                       "the sample cannot be read",
                       sample, begin, header_.nbytes()));
     }
-    if (begin > file_end) {
+    if (fault == kBeginsLate) {
       return corrupt_at(source.name(), at,
                         fmt::format("the offset of sample {} is {}, expected {} (the size of the "
                                     "file) or less; the file is cut short or damaged",
                                     sample, begin, file_end));
     }
-    const std::string rule = end < begin
+    const std::string rule = fault == kEndsEarly
                                  ? fmt::format("{} (where it begins) or more", begin)
                                  : fmt::format("{} (the size of the file) or less", file_end);
     return corrupt_at(source.name(), at + 8,
@@ -329,7 +347,7 @@ void check_empty_last(const FixedHeader& header, Samples& samples) {
   if (checksum == 0) {
     return;
   }
-  samples.damage.add(last, [&] {
+  samples.damage.add(last, "checksum of nothing", [&] {
     return Damage{corrupt_at(samples.source->name(), at,
                              fmt::format("the checksum of sample {} is {:#010x}, expected 0 as it "
                                          "has no bytes; the file is cut short",

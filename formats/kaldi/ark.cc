@@ -33,7 +33,9 @@ class ArkReader {
         objects_.read(cursor_, false, object);
         objects_.check_company(cursor_, object);
         if (const auto fault = ObjectReader::find_fault(cursor_, object)) {
-          index_.damage.add(index_.objects.size(), [&] { return Damage{*fault, std::nullopt}; });
+          index_.damage.add(index_.objects.size(), fault->said(), [&] {
+            return Damage{*fault, std::nullopt};
+          });
         }
         index_.objects.push_back(object);
         index_.keys.append(key_);

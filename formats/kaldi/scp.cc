@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <iterator>
 #include <map>
@@ -161,10 +162,12 @@ class ScpReader {
         place.is_command()
             ? fmt::format("command '{}': ", lines_.commands[place.offset].substr(0, 200))
             : std::string();
-    damaged_.emplace(record,
-                     Damage{line_error(*script_, place.line, who + error.what()), std::nullopt});
-    if (damaged_.size() > DamageList::kMaxTexts) {
-      damaged_.erase(std::prev(damaged_.end()));  // nobody will ask for its text
+    place.fault = static_cast<std::uint8_t>(fault_numbers_.number_of(error.said()));
+    auto& alike = damaged_[place.fault];
+    alike.emplace(record,
+                  Damage{line_error(*script_, place.line, who + error.what()), std::nullopt});
+    if (alike.size() > DamageList::kMaxTexts) {
+      alike.erase(std::prev(alike.end()));  // nobody will ask for its text
     }
   }
 
@@ -251,7 +254,6 @@ class ScpReader {
     }
     StringList keys;
     std::vector<std::pair<std::uint64_t, ObjectRange>> ranges;
-    std::map<std::uint64_t, Damage> damaged;
     std::uint64_t kept = 0;
     for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
       if (lines_.places[record].refused) {
@@ -261,8 +263,12 @@ class ScpReader {
       if (const ObjectRange* range = index_.find_range(record)) {
         ranges.emplace_back(kept, *range);
       }
-      if (const auto found = damaged_.find(record); found != damaged_.end()) {
-        damaged.emplace(kept, found->second);
+      if (lines_.places[record].damaged) {
+        auto& alike = damaged_[lines_.places[record].fault];
+        if (auto found = alike.extract(record)) {
+          found.key() = kept;
+          alike.insert(std::move(found));
+        }
       }
       lines_.places[kept] = lines_.places[record];
       index_.objects[kept++] = index_.objects[record];
@@ -271,7 +277,6 @@ class ScpReader {
     index_.objects.resize(kept);
     lines_.keys = std::move(keys);
     index_.ranges = std::move(ranges);
-    damaged_ = std::move(damaged);
   }
 
   void check_sorted() const {
@@ -283,23 +288,19 @@ class ScpReader {
 
   void note_damage() {
     for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
-      if (lines_.places[record].damaged) {
-        index_.damage.add(record, [&] { return sized_damage(record); });
+      if (const Place& place = lines_.places[record]; place.damaged) {
+        const auto& alike = damaged_[place.fault];
+        index_.damage.add(record, alike.begin()->second.error.said(),
+                          [&] { return sized_damage(alike.at(record), record); });
       }
     }
     index_.damage.shrink();
   }
 
-  Damage sized_damage(std::uint64_t record) const {
+  Damage sized_damage(Damage damage, std::uint64_t record) const {
     // A file that is cut may claim more than it has, a header that is damaged anything.
     constexpr std::uint64_t kCredible = std::uint64_t{64} << 20;
-    const auto found = damaged_.find(record);
     const Object& object = index_.objects[record];
-    Damage damage = found != damaged_.end()
-                        ? found->second
-                        : Damage{line_error(*script_, lines_.places[record].line,
-                                            "the object is damaged; the file is cut"),
-                                 std::nullopt};
     if (object.header_nbytes == 0) {
       return damage;
     }
@@ -353,8 +354,9 @@ class ScpReader {
   ObjectReader objects_;
   ObjectIndex index_;
   std::vector<SourcePtr> piped_;
-  // The first damaged records, as many as have a text of their own.
-  std::map<std::uint64_t, Damage> damaged_;
+  // Of each kind of damage the first records, as many as may have a text of their own.
+  FaultKinds fault_numbers_;
+  std::array<std::map<std::uint64_t, Damage>, FaultKinds::kMost + 1> damaged_;
 
   std::unique_ptr<Cursor> current_;
   std::uint32_t current_file_ = Place::kNone;

@@ -26,6 +26,7 @@ struct Place {
   bool whole_file = false;
   bool refused = false;  // there is no record of this line
   bool damaged = false;
+  std::uint8_t fault = 0;  // of a damaged one: the number of its kind (FaultKinds)
 
   bool is_command() const { return file == kNone; }
 };

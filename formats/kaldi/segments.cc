@@ -136,7 +136,7 @@ class Cutter {
       return;
     }
     if (const Damage* damage = recordings_.damage.find(recording)) {
-      index_.damage.add(index_.objects.size(), [&] { return *damage; });
+      index_.damage.add(index_.objects.size(), damage->error.said(), [&] { return *damage; });
       append(utterance, {});
       return;
     }

@@ -99,13 +99,13 @@ bool InspectedColumn::is_surprise(std::uint64_t record, std::uint64_t nbytes) {
 
 void InspectedColumn::add_damage(std::uint64_t record, const RecordTable& table, const Error& why,
                                  std::optional<std::uint64_t> nbytes) {
-  damage_.add(record, [&] {
+  damage_.add(record, why.said(), [&] {
     return Damage{why.wrapped("", fmt::format(" ({})", record_name(table, record))), nbytes};
   });
 }
 
 void InspectedColumn::add_mismatch(std::uint64_t record, const Error& fault) {
-  damage_.add(record, [&] { return Damage{fault, std::nullopt}; });
+  damage_.add(record, fault.said(), [&] { return Damage{fault, std::nullopt}; });
 }
 
 void InspectedColumn::set_damaged(const Error& why, std::uint64_t nbytes) {

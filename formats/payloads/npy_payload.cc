@@ -169,11 +169,11 @@ class NpyColumn : public Column {
       if (error.kind() != ErrorKind::kCorrupt) {
         throw;
       }
-      damage_.add(record, [&] { return Damage{error, data_nbytes(nbytes)}; });
+      damage_.add(record, error.said(), [&] { return Damage{error, data_nbytes(nbytes)}; });
       return false;
     }
     if (parsed.kind.fortran_order && is_mostly_holes(*bytes_, record)) {
-      damage_.add(record, [&] {
+      damage_.add(record, "holes", [&] {
         return Damage{corrupt_at(name, offset,
                                  fmt::format("{} is {} bytes in Fortran order, nearly all of them "
                                              "holes, expected C order",
@@ -260,7 +260,7 @@ class NpyColumn : public Column {
   bool is_failing(std::uint64_t record, const PayloadField& field, std::uint64_t nbytes) {
     const auto fault = field.verifier.fault_of(bytes_->guard(record));
     if (fault) {
-      damage_.add(record, [&] { return Damage{*fault, data_nbytes(nbytes)}; });
+      damage_.add(record, fault->said(), [&] { return Damage{*fault, data_nbytes(nbytes)}; });
     }
     return fault.has_value();
   }
@@ -278,7 +278,7 @@ class NpyColumn : public Column {
     const auto data_nbytes = checked_mul(rows, kind.row_nbytes);
     const bool whole = data_nbytes && lies_within(kind.header_nbytes, *data_nbytes, nbytes);
     if (!whole) {
-      damage_.add(record, [&] {
+      damage_.add(record, "cut", [&] {
         return Damage{
             corrupt_at(name, offset,
                        fmt::format("the .npy file's shape is {} of {}, its record has "

@@ -407,7 +407,7 @@ class SampleReader {
   // Faults of one `kind` are told as one.
   void add_damage(std::uint64_t record, const Error& why, std::string_view kind) {
     faults_.add(kind, why.what());
-    samples_->found.add(record, [&] { return Damage{why, std::nullopt}; });
+    samples_->found.add(record, kind, [&] { return Damage{why, std::nullopt}; });
   }
 
   bool stay_bytes(std::uint64_t record, const std::string& what) {

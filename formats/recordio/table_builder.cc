@@ -150,7 +150,9 @@ void TableBuilder::append_damaged(const Damage& damage, std::span<const IdxEntry
   // The size is the payload's: it says nothing of an image behind a header, nor of labels.
   const auto nbytes = mode_ == Mode::kImages ? std::nullopt : damage.nbytes;
   for (std::uint64_t i = 0; i < copies(lines); ++i) {
-    damage_->add(payloads_->size() + i, [&] { return Damage{damage.error, nbytes}; });
+    damage_->add(payloads_->size() + i, damage.error.said(), [&] {
+      return Damage{damage.error, nbytes};
+    });
   }
   payloads_->append_damaged(copies(lines));
   if (mode_ == Mode::kImages) {

@@ -177,7 +177,7 @@ class Surveyor {
   }
 
   void add_damaged(std::uint64_t record, const Error& why) {
-    damaged_->add(record, [&] { return Damage{why, std::nullopt}; });
+    damaged_->add(record, why.said(), [&] { return Damage{why, std::nullopt}; });
     found_.faults.add(why);
     if (started_) {
       found_.rows.push_back(0);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -200,12 +201,12 @@ class Indexer {
           features_);
     } catch (const WireFault& fault) {
       features_.discard();
-      add_damage(record, [&] { return malformed_error(record, fault); });
+      add_damage(record, fault.said(), [&] { return malformed_error(record, fault); });
       return;
     }
     if (features_.surprising() && !intact(record)) {
       features_.discard();
-      add_damage(record, [&] { return mismatch_error(*records_, record); });
+      add_damage(record, kChecksum, [&] { return mismatch_error(*records_, record); });
       return;
     }
     features_.commit(record, payload.begin);
@@ -233,7 +234,8 @@ class Indexer {
   // they need no mention, their checksum speaks when they are read.
   void settle_suspects() {
     for (const Suspect& suspect : std::exchange(suspects_, {})) {
-      add_damage(suspect.record, [&] {
+      const auto said = suspect.too_large ? suspect.too_large->said() : kChecksum;
+      add_damage(suspect.record, said, [&] {
         return suspect.too_large ? malformed_error(suspect.record, *suspect.too_large)
                                  : mismatch_error(*records_, suspect.record);
       });
@@ -244,16 +246,18 @@ class Indexer {
   void settle_cut_record() {
     if (records_->cut_record) {
       const bool raw = content_ == Content::kRaw || content_ == Content::kUnknown;
-      records_->damage.add(*records_->cut_record, [&] {
+      records_->damage.add(*records_->cut_record, records_->cut->error.said(), [&] {
         return Damage{records_->cut->error, raw ? records_->cut->nbytes : std::nullopt};
       });
     }
   }
 
-  // `describe` returns the Error.
+  static constexpr std::string_view kChecksum = "checksum";
+
+  // `said` as DamageList::add takes it; `describe` returns the Error.
   template <typename Describe>
-  void add_damage(std::uint64_t record, const Describe& describe) {
-    records_->damage.add(record, [&] { return Damage{describe(), std::nullopt}; });
+  void add_damage(std::uint64_t record, std::string_view said, const Describe& describe) {
+    records_->damage.add(record, said, [&] { return Damage{describe(), std::nullopt}; });
   }
 
   void warn(const std::string& text) const {

@@ -516,7 +516,7 @@ TEST(Items, NoRunReachesOverDamageThatWasFoundLater) {
   const auto& column = table->fields()[0].typed;
   ASSERT_EQ(column->run(0), 3U);
   auto damaged = std::make_shared<DamageList>();
-  damaged->add(1, [] { return fake_damage("found later"); });
+  damaged->add(1, "", [] { return fake_damage("found later"); });
   damaged->shrink();
   ItemsOf of;
   of.column = column;

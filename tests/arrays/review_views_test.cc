@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "formats/bytes/fault_tally.h"
 #include "formats/bytes/record_set.h"
 #include "formats/damage_list.h"
 #include "formats/tables/composed_table.h"
@@ -111,7 +112,7 @@ TEST(ViewsReview, OnlyTheFirstDamagedRecordsHaveTheirOwnText) {
   EXPECT_EQ(damaged.find(0), nullptr);
   EXPECT_EQ(damaged.run(3, 10), 7U);
   for (std::uint64_t i = 0; i < 3000; ++i) {
-    damaged.add(2 * i + 1, [&] {
+    damaged.add(2 * i + 1, "text", [&] {
       return Damage{Error(ErrorKind::kCorrupt, "text " + std::to_string(i)), i};
     });
   }
@@ -129,6 +130,58 @@ TEST(ViewsReview, OnlyTheFirstDamagedRecordsHaveTheirOwnText) {
   EXPECT_EQ(damaged.run(6000, 6005), 5U);
   EXPECT_EQ(damaged.list().size(), 3000U);
   EXPECT_EQ(damaged.list().back(), 5999U);
+}
+
+TEST(ViewsReview, BehindThemTheFirstOfEachKindOfFaultHasItsOwnText) {
+  DamageList damaged;
+  int described = 0;
+  const auto add = [&](std::uint64_t record, const std::string& what) {
+    const Error error = corrupt_at("f", record, what);
+    damaged.add(record, error.said(), [&] {
+      ++described;
+      return Damage{error, 8};
+    });
+  };
+  for (std::uint64_t record = 0; record < 2000; ++record) {
+    add(record, record % 2 == 0 || record < 1500 ? "the header is bad"
+                                                 : "it has " + std::to_string(record) + " bytes");
+  }
+  for (std::uint64_t record = 2000; record < 2100; ++record) {
+    add(record, std::string(record - 1999, 'x'));
+  }
+  damaged.shrink();
+  // Two kinds, 14 more, and all others as one.
+  EXPECT_EQ(described, 1024 + 1 + 14 + 1);
+  const std::string rest = " (found first; over 1024 records are damaged, this is one of them)";
+  const auto text = [&](std::uint64_t record) {
+    return std::string(damaged.find(record)->error.what());
+  };
+  EXPECT_EQ(text(1024), "f at byte 0: the header is bad" + rest);
+  EXPECT_EQ(text(1501), "f at byte 1501: it has 1501 bytes");
+  EXPECT_EQ(damaged.find(1501)->nbytes, 8U);
+  EXPECT_EQ(text(1502), "f at byte 0: the header is bad" + rest);
+  EXPECT_EQ(text(1503), "f at byte 1501: it has 1501 bytes" + rest);
+  EXPECT_EQ(damaged.find(1503)->nbytes, std::nullopt);
+  EXPECT_EQ(text(2099), "f at byte 2014: " + std::string(15, 'x') + rest);
+
+  // Whoever tells them tells the kinds as if each had its own, and of a selection its own.
+  FaultTally tally("records");
+  for (const std::uint64_t record : damaged.list()) {
+    tally.add(damaged.find(record)->error);
+  }
+  std::vector<std::string> told;
+  tally.tell([&](const std::string& line) { told.push_back(line); });
+  ASSERT_EQ(told.size(), FaultTally::kMostKinds + 1);
+  EXPECT_EQ(told[0], "f at byte 0: the header is bad (and 1749 more records)");
+  EXPECT_EQ(told[1], "f at byte 1501: it has 1501 bytes (and 249 more records)");
+
+  // A list made of shared ones says it once.
+  DamageList again;
+  for (std::uint64_t record = 0; record < 1100; ++record) {
+    const Damage& shared = *damaged.find(1503);
+    again.add(record, shared.error.said(), [&] { return shared; });
+  }
+  EXPECT_STREQ(again.find(1099)->error.what(), text(1503).c_str());
 }
 
 TEST(ViewsReview, ManyShardsOfManyFieldsAreLookedThroughOnce) {

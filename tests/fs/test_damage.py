@@ -1,16 +1,18 @@
 """One damaged record: EIO or SIGBUS for its bytes, the others unharmed, and a place to read why."""
 
 import errno
+import io
 import re
 import signal
 import subprocess
 import sys
+import tarfile
 import unittest
 
 import numpy as np
 
-from mounting import PAGE, MountTest, read_direct, read_range, run
-from writers import write_ffrecord, write_tfrecord
+from mounting import PAGE, MountTest, npyfs, read_direct, read_range, run, saved
+from writers import ffrecord_header, write_ffrecord, write_tfrecord
 
 ROW = 2 * PAGE
 BAD = 5
@@ -40,6 +42,53 @@ class DamageTest(MountTest):
 
     def errors(self, path):
         return (path.parents[1] / ".npyfs/errors").read_text().splitlines()
+
+
+class ManyDamaged(MountTest):
+    """More damaged records than have texts of their own, the second kind of fault behind them."""
+
+    FIRST, SECOND = 1100, 50
+
+    def told(self, *arguments):
+        """Of each warning about damage the beginning and how many more records have it."""
+        shown = npyfs("info", *arguments)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        lines = [line for line in shown.stderr.splitlines() if "warning" in line]
+        more = [re.search(r" \(and ([0-9]+) more (damaged )?records\)", line) for line in lines]
+        return [(line, int(found[1]) if found else 0) for line, found in zip(lines, more)]
+
+    def check(self, told, kinds):
+        self.assertEqual(len(told), 2, told)
+        for (line, more), (text, count) in zip(sorted(told, key=lambda one: -one[1]), kinds):
+            self.assertRegex(line, text)
+            self.assertNotIn("found first", line)
+            self.assertEqual(more, count - 1, line)
+
+    def test_each_kind_of_header_is_named(self):
+        good = saved(np.arange(6, dtype=np.float32))
+        bad = b"\x93NUMPY\x01\x00\xff\xff" + good[10:]
+        source = self.folder / "a.tar"
+        with tarfile.open(source, "w") as tar:
+            for i, payload in enumerate([good] + self.FIRST * [bad] + self.SECOND * [good[:-1]]):
+                member = tarfile.TarInfo(f"{i:06}.npy")
+                member.size = len(payload)
+                tar.addfile(member, io.BytesIO(payload))
+        kinds = (("header does not end", self.FIRST), ("has only [0-9]+ bytes", self.SECOND))
+        self.check(self.told(source), kinds)
+        self.check(self.told("--permissive", source), kinds)
+
+    def test_each_kind_of_place_is_named(self):
+        source = self.folder / "a.ffr"
+        count = 2 + self.FIRST + self.SECOND
+        nbytes = 12 + 12 * count + 8
+        offsets = np.full(count, 12 + 12 * count)
+        offsets[1:1 + self.FIRST] = 3
+        offsets[1 + self.FIRST:-1] = nbytes + 9
+        source.write_bytes(ffrecord_header([0] * count, offsets) + bytes(8))
+        # The first one's end is a fault of its own.
+        self.check(self.told("--permissive", source)[1:],
+                   (("offset of sample 1 is 3,", self.FIRST),
+                    ("offset of sample [0-9]+ is [0-9]+,", self.SECOND)))
 
 
 class Damage(DamageTest):
