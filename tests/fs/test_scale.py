@@ -51,6 +51,25 @@ class Scale(MountTest):
         self.assertLess(memory_of(pid) - before, 16 * MIB)
         self.assertEqual((mnt / "train/records/999999.bin").read_bytes(), bytes(4))
 
+    def test_a_shuffled_view_has_no_list_of_its_rows(self):
+        count = 100_000_000
+        source = self.folder / "big.npy"
+        with open(source, "wb") as out:
+            np.lib.format.write_array_header_1_0(
+                out, {"descr": "<i4", "fortran_order": False, "shape": (count, 1)})
+            out.truncate(out.tell() + 4 * count)
+        mnt = self.mount(f"npy:{source}")
+        pid = self.daemon(mnt)
+        self.assertTrue((mnt / "@part=0of2/train/x.npy").exists())
+        before = memory_of(pid, "RssAnon")
+        x = np.load(mnt / "@shuffle=1/train/x.npy", mmap_mode="r")
+        self.assertEqual(x.shape, (count, 1))
+        self.assertEqual((x[0, 0], x[-1, 0]), (0, 0))
+        permutation = np.load(mnt / "@shuffle=1/train/perm.npy", mmap_mode="r")
+        self.assertEqual(len(permutation), count)
+        self.assertNotEqual(permutation[:8].tolist(), list(range(8)))
+        self.assertLess(memory_of(pid, "RssAnon") - before, 4 * MIB)
+
     def test_memory_does_not_grow_with_records_read(self):
         rows = np.random.default_rng(10).integers(0, 255, (100_000, 1000), np.uint8)
         source = self.folder / "data.ffr"

@@ -1,16 +1,19 @@
 """Views: @shuffle, @part and @pad below a mount, each the same records another way."""
 
+import errno
+import io
 import json
 import os
 import pathlib
 import signal
+import tarfile
 import threading
 import time
 import unittest
 
 import numpy as np
 
-from mounting import TIMEOUT, MountTest, memory_of, npyfs
+from mounting import PAGE, TIMEOUT, MountTest, memory_of, npyfs, read_range, saved
 from writers import write_kaldi, write_tfrecord
 
 RECORDS = 50
@@ -145,6 +148,74 @@ class Views(MountTest):
                                       for name in ("x", "perm"))
                 self.assertEqual(shown.dtype, fixed.dtype)
                 np.testing.assert_array_equal(shown, fixed[permutation])
+
+    def record_or_damage(self, path, offset, nbytes):
+        """The bytes; None where reading any of them fails."""
+        try:
+            got = read_range(path, offset, nbytes) if nbytes > 0 else b""
+        except OSError as error:
+            self.assertEqual(error.errno, errno.EIO)
+            return None
+        return got if len(got) == nbytes else None
+
+    def test_random_views_of_damaged_shards(self):
+        """Each row of a view is its record, as it is or padded, and EIO where that is damaged.
+
+        Rows are pages: no read of one fails for its neighbour."""
+        seed = int.from_bytes(os.urandom(4), "little")
+        random = np.random.default_rng(seed)
+        sizes = [int(n) for n in random.integers(1, 60, 4)]
+        count = sum(sizes)
+        items = [random.integers(0, 99, (int(random.choice([0, 1, 2, 5])), PAGE)).astype("|u1")
+                 for _ in range(count)]
+        items[0] = np.ones((2, PAGE), "|u1")
+        bad = set(random.choice(np.arange(1, count), count // 9, replace=False).tolist())
+        firsts = np.cumsum([0] + sizes).tolist()
+        (self.folder / "shards").mkdir()
+        for shard, (begin, end) in enumerate(zip(firsts, firsts[1:])):
+            with tarfile.open(self.folder / f"shards/{shard}.tar", "w") as tar:
+                for i in range(begin, end):
+                    payload = saved(items[i])
+                    if i in bad:
+                        payload = b"\x93NUMPY\x01\x00\xff\xff" + payload[10:]
+                    for extension, content in (("npy", payload), ("cls", str(i).encode())):
+                        member = tarfile.TarInfo(f"{i:04}.{extension}")
+                        member.size = len(content)
+                        tar.addfile(member, io.BytesIO(content))
+        mnt = self.mount("--header-align", str(PAGE), f"tar:{self.folder}/shards/{{0..3}}.tar",
+                         name="of-shards")
+        for _ in range(12):
+            words = [f"shuffle={random.integers(2**63)}"]
+            words += [str(random.choice(["block=shard", f"block={random.integers(1, 40)}"]))
+                      ] * int(random.integers(2))
+            words += [f"part={random.integers(3)}of3"] * int(random.integers(2))
+            pad = bool(random.integers(2))
+            view = "@" + ",".join(random.permutation(words + ["pad"] * pad))
+            with self.subTest(view=view, seed=seed):
+                split = mnt / view / "train"
+                permutation = np.load(split / "perm.npy").tolist()
+                self.assertEqual(np.load(split / "y.npy").tolist(), permutation)
+                if "part" not in view:
+                    self.assertEqual(sorted(permutation), list(range(count)))
+                if "block=shard" in view:
+                    shards = np.searchsorted(firsts, permutation, "right")
+                    self.assertEqual(np.count_nonzero(np.diff(shards)), len(set(shards)) - 1)
+                x = np.load(split / "x.npy", mmap_mode="r") if permutation else None
+                if pad:
+                    starts = np.arange(len(permutation) + 1) * x.shape[1]
+                    lengths = np.load(split / "x_lengths.npy")
+                else:
+                    starts = np.load(split / "x_offsets.npy")
+                    lengths = np.diff(starts)
+                for row, record in enumerate(permutation):
+                    got = self.record_or_damage(split / "x.npy", PAGE * (1 + int(starts[row])),
+                                                PAGE * int(starts[row + 1] - starts[row]))
+                    if record in bad:
+                        self.assertIn(got, (None, b""), record)
+                        continue
+                    self.assertEqual(lengths[row], len(items[record]), record)
+                    self.assertEqual(got, items[record].tobytes().ljust(len(got or b""), b"\0"),
+                                     record)
 
     def test_x_says_how_many_records_there_are(self):
         """Where arrays disagree, also in Fortran order; a group without x and agreement has none."""
