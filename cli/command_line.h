@@ -28,8 +28,11 @@ struct CommandLine {
   std::string base_dir;
   FormatOptions format_options;
   bool allow_outside = false;
-  std::string cache_dir;                      // empty: decoded shards are kept in memory only
-  std::optional<std::uint64_t> cache_nbytes;  // nothing: by the machine's memory
+  // The long options that the arrays depend on, as they were given: "dtype=x=float32".
+  std::vector<std::string> shaping;
+  std::string cache_dir;                          // empty: nothing is kept on a disk
+  std::optional<std::uint64_t> cache_dir_nbytes;  // nothing: by the room that is free there
+  std::optional<std::uint64_t> cache_nbytes;      // nothing: by the machine's memory
 
   // mount
   bool foreground = false;

@@ -78,7 +78,8 @@ void require_folder(const std::string& base_dir) {
 }
 
 Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCache& cache,
-             const Warn& warn) {
+             std::vector<Identity>& opened, const Warn& warn) {
+  const OpenedFiles files;
   OpenContext context;
   context.permissive = command_line.dataset.permissive;
   context.verifier = &verified;
@@ -119,6 +120,7 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
       file->check_unchanged();
     }
   });
+  opened = files.identities();
   return dataset;
 }
 
@@ -131,7 +133,7 @@ void print_warning(const std::string& text) {
 LoadedDataset::LoadedDataset(const CommandLine& command_line, const Warn& warn)
     : verified(command_line.dataset.verify),
       cache(command_line.cache_nbytes.value_or(default_cache_nbytes()), verified),
-      dataset(load(command_line, verified, cache, warn)) {}
+      dataset(load(command_line, verified, cache, opened, warn)) {}
 
 std::uint64_t default_cache_nbytes() {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30;

@@ -26,6 +26,8 @@ struct LoadedDataset {
   LoadedDataset& operator=(const LoadedDataset&) = delete;
 
   VerifiedRecords verified;
+  // Of all files that were opened to find out what there is.
+  std::vector<Identity> opened;
   BlockCache cache;
   Dataset dataset;
 };

@@ -89,6 +89,37 @@ std::string device_name(const CommandLine& command_line) {
   return name;
 }
 
+// What arrays depend on besides the files that were opened.
+std::string shaping_text(const CommandLine& command_line) {
+  const auto lines_of = [](const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) {
+      text += fmt::format("{}:{}", line.size(), line);
+    }
+    return text;
+  };
+  std::string text = lines_of(command_line.sources) + "\n" + lines_of(command_line.shaping);
+  for (const auto& [split, keys] : command_line.dataset.split_rule.lists) {
+    text += fmt::format("\n{}:{}{}", split.size(), split, lines_of(keys));
+  }
+  return text;
+}
+
+std::optional<KeepOptions> keep_options(const CommandLine& command_line,
+                                        const LoadedDataset& loaded) {
+  if (command_line.cache_dir.empty()) {
+    return std::nullopt;
+  }
+  KeepOptions keep;
+  keep.folder = open_cache_folder(command_line.cache_dir, command_line.cache_dir_nbytes);
+  keep.version = NPYFS_VERSION;
+  keep.shaping = shaping_text(command_line);
+  keep.opened = loaded.opened;
+  // Whoever verifies nothing may keep nothing: others take what is kept for verified.
+  keep.writes = command_line.dataset.verify != Verify::kNever;
+  return keep;
+}
+
 }  // namespace
 
 int run_mount(const CommandLine& command_line) {
@@ -104,6 +135,7 @@ int run_mount(const CommandLine& command_line) {
 
   LoadedDataset loaded(command_line);
   require_sources_outside(loaded.dataset, options.mountpoint);
+  options.keep = keep_options(command_line, loaded);
   return serve_dataset(loaded.dataset, loaded.cache, loaded.verified, options);
 }
 

@@ -57,7 +57,7 @@ void apply_long_option(CommandLine& command_line, const OptionRow& row, bool has
                     ? fmt::format("-o {}: expected a value, {}={}", row.name, row.name, row.value)
                     : fmt::format("-o {}: takes no value, found '{}'", row.name, value));
   }
-  row.apply(command_line, fmt::format("-o {}", row.name), value);
+  apply_option(command_line, row, fmt::format("-o {}", row.name), value);
 }
 
 [[noreturn]] void refuse(std::string_view name) {

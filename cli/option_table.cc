@@ -45,7 +45,7 @@ void apply_attr(CommandLine& line, std::string_view option, const std::string& t
 constexpr unsigned kMostThreads = 1024;
 constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
-const std::array<OptionRow, 33> kOwnRows = {{
+const std::array<OptionRow, 34> kOwnRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
      "stack, concat, pad or bytes (default: stack if\nall items have one shape, else concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -158,10 +158,14 @@ const std::array<OptionRow, 33> kOwnRows = {{
        line.cache_nbytes = parse_nbytes(option, text);
      }},
     {Place::kDataset, "cache-dir", "DIR", nullptr,
-     "keeps decoded shards in a file without a name in DIR,\nwhich is made where it is missing "
-     "(default: in memory)",
+     "keeps arrays that were read, and decoded shards, here\n(default: decoded data in memory)",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        line.cache_dir = text;
+     }},
+    {Place::kDataset, "cache-dir-size", "BYTES", nullptr,
+     "of the arrays there (default: 80 % of what is free)",
+     [](CommandLine& line, std::string_view option, const std::string& text) {
+       line.cache_dir_nbytes = parse_nbytes(option, text);
      }},
     {Place::kMount, "header-align", "BYTES", nullptr,
      "data of every .npy begins at a multiple (default: 64)",
@@ -247,6 +251,17 @@ void print_rows(std::string& out, Place place) {
 std::span<const OptionRow> option_rows() {
   static const std::vector<OptionRow> rows = make_rows();
   return rows;
+}
+
+void apply_option(CommandLine& command_line, const OptionRow& row, std::string_view option,
+                  const std::string& value) {
+  row.apply(command_line, option, value);
+  constexpr std::array<std::string_view, 5> kNotShaping = {
+      "allow-outside", "cache-dir", "cache-dir-size", "cache-size", "verify"};
+  if (row.place == Place::kDataset &&
+      std::find(kNotShaping.begin(), kNotShaping.end(), row.name) == kNotShaping.end()) {
+    command_line.shaping.push_back(fmt::format("{}={}", row.name, value));
+  }
 }
 
 const OptionRow* find_option(std::string_view name) {

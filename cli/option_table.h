@@ -30,6 +30,10 @@ struct OptionRow {
 
 std::span<const OptionRow> option_rows();
 
+// Applies the option and notes it in CommandLine::shaping, if arrays depend on it.
+void apply_option(CommandLine& command_line, const OptionRow& row, std::string_view option,
+                  const std::string& value);
+
 // Null where there is none of that name.
 const OptionRow* find_option(std::string_view name);
 

@@ -208,7 +208,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
       if (row->value == nullptr && value != "true") {
         throw Error(ErrorKind::kUsage, fmt::format("--{} takes no value", row->name));
       }
-      row->apply(line, fmt::format("--{}", row->name), value);
+      apply_option(line, *row, fmt::format("--{}", row->name), value);
     }
   }
   if (!collected.mount_options.empty() && line.verb != Verb::kMount) {

@@ -54,6 +54,8 @@ class Forest {
   // number, which it does until what it has asked about it is answered.
   std::optional<Entry> find(Ino ino) const;
   std::string path(Ino ino) const;
+  // Whether it is the mount's own, not a view's.
+  bool is_plain(Ino ino) const { return view_of(ino) == nullptr; }
 
   // As that of Tree; makes the view that a name in the root stands for. The number is counted as
   // known to the kernel. Throws kTooLarge while there are kMostViews. It is known_number() of the

@@ -172,7 +172,7 @@ class Announced {
 
 void release(MountedFs& fs, fuse_ino_t ino, const fuse_file_info& file) {
   if (file.fh != 0) {
-    fs.texts.remove(file.fh);
+    fs.open_files.remove(file.fh);
   }
   fs.tree.note_close(ino);
 }
@@ -240,14 +240,21 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
     if (auto text = opened.text_now()) {
       // Made now, read once: neither size nor bytes may be kept by the kernel.
       file->direct_io = 1;
-      file->fh = fs.texts.add(std::move(*text));
+      file->fh =
+          fs.open_files.add({std::make_shared<const std::string>(std::move(*text)), nullptr});
       reply_open(req, fs, ino, *file);
       return;
     }
     // What the kernel has cached of it is answered without asking us.
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     opened.check_unchanged(std::chrono::duration_cast<std::chrono::seconds>(now).count());
-    if (const std::int32_t backing = fs.native->open(ino, opened)) {
+    auto kept = fs.kept != nullptr && fs.tree.is_plain(entry.ino())
+                    ? fs.kept->open(entry.ino(), fs.tree.path(ino), opened)
+                    : nullptr;
+    if (const std::int32_t backing = fs.native->open(ino, opened, kept.get())) {
+      if (kept != nullptr) {
+        kept->note_use();
+      }
       // O_DIRECT reads come to us: file systems want places and sizes of their own for them, or
       // have none, and those of a mount are right wherever they are.
       file->direct_io = (file->flags & O_DIRECT) != 0 ? 1 : 0;
@@ -255,6 +262,9 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
       return;
     }
     file->keep_cache = 1;
+    if (kept != nullptr) {
+      file->fh = fs.open_files.add({nullptr, std::move(kept)});
+    }
     reply_open(req, fs, ino, *file);
   });
 }
@@ -264,12 +274,27 @@ void on_release(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
   fuse_reply_err(req, 0);
 }
 
+// False where not all of it is kept.
+bool reply_kept(fuse_req_t req, const KeptArray& kept, std::uint64_t begin, std::size_t nbytes) {
+  thread_local Scratch scratch;
+  scratch.clear();
+  const std::size_t n =
+      std::min<std::uint64_t>(nbytes, kept.nbytes() - std::min(begin, kept.nbytes()));
+  const std::span<std::byte> bytes(scratch.take(n), n);
+  if (!kept.read(begin, bytes)) {
+    return false;
+  }
+  fuse_reply_buf(req, reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return true;
+}
+
 void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
              fuse_file_info* file) {
   guard(req, ino, "read", [&](MountedFs& fs) {
     trace([&] { return fmt::format("read {} {}+{}", fs.tree.path(ino), offset, nbytes); });
     const auto begin = static_cast<std::uint64_t>(offset);
-    if (const auto text = file->fh != 0 ? fs.texts.find(file->fh) : nullptr) {
+    const OpenFile open_file = fs.open_files.find(file->fh);
+    if (const auto& text = open_file.text) {
       const std::size_t at = std::min<std::uint64_t>(begin, text->size());
       fuse_reply_buf(req, text->data() + at, std::min(nbytes, text->size() - at));
       return;
@@ -278,6 +303,9 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
     const Entry entry = find_entry(fs, ino);
     const File& opened = file_of(entry);
     require_unchanged(opened.sources());
+    if (open_file.kept != nullptr && reply_kept(req, *open_file.kept, begin, nbytes)) {
+      return;
+    }
     fs.fetcher.read(
         {begin, begin + nbytes},
         [&](ByteRange range, Plan& plan) { opened.plan_read(range, plan); }, gathered);
@@ -285,6 +313,9 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
     const auto kept = gathered.chunk_uses().empty() ? nullptr : opened.weak_from_this().lock();
     const auto& parts = gathered.parts();
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
+    if (open_file.kept != nullptr) {
+      fs.kept->note_read(open_file.kept, begin, parts);
+    }
     try {
       if (kept != nullptr) {
         fs.read_ahead->note_read(kept, {begin, begin + nbytes}, gathered.chunk_uses(),
@@ -506,21 +537,24 @@ fuse_lowlevel_ops make_ops() {
 
 }  // namespace
 
-std::uint64_t OpenTexts::add(std::string text) {
+std::uint64_t OpenFiles::add(OpenFile file) {
   const MutexLock lock(mutex_);
-  texts_.emplace(++last_, std::make_shared<const std::string>(std::move(text)));
+  files_.emplace(++last_, std::move(file));
   return last_;
 }
 
-std::shared_ptr<const std::string> OpenTexts::find(std::uint64_t handle) const {
+OpenFile OpenFiles::find(std::uint64_t handle) const {
+  if (handle == 0) {
+    return {};
+  }
   const MutexLock lock(mutex_);
-  const auto found = texts_.find(handle);
-  return found != texts_.end() ? found->second : nullptr;
+  const auto found = files_.find(handle);
+  return found != files_.end() ? found->second : OpenFile();
 }
 
-void OpenTexts::remove(std::uint64_t handle) {
+void OpenFiles::remove(std::uint64_t handle) {
   const MutexLock lock(mutex_);
-  texts_.erase(handle);
+  files_.erase(handle);
 }
 
 const fuse_lowlevel_ops& fuse_ops() {

@@ -18,24 +18,32 @@
 #include "fs/damage_log.h"
 #include "fs/fetch.h"
 #include "fs/forest.h"
+#include "fs/kept_arrays.h"
 #include "fs/native_files.h"
 #include "fs/read_ahead.h"
 #include "threads/mutex.h"
 
 namespace npyfs {
 
-// Texts that were made when somebody opened a status file, until he closes it. Any thread.
-class OpenTexts {
+// What is known of an open file as long as it is open.
+struct OpenFile {
+  std::shared_ptr<const std::string> text;  // of a status file: what it said when it was opened
+  std::shared_ptr<KeptArray> kept;          // of an array that is kept
+};
+
+// Open files that need more than their number. Any thread.
+class OpenFiles {
  public:
   // Never 0, which is the handle of files that need none.
-  std::uint64_t add(std::string text);
-  std::shared_ptr<const std::string> find(std::uint64_t handle) const;
+  std::uint64_t add(OpenFile file);
+  // Empty for 0.
+  OpenFile find(std::uint64_t handle) const;
   void remove(std::uint64_t handle);
 
  private:
   mutable Mutex mutex_;
   std::uint64_t last_ GUARDED_BY(mutex_) = 0;
-  std::map<std::uint64_t, std::shared_ptr<const std::string>> texts_ GUARDED_BY(mutex_);
+  std::map<std::uint64_t, OpenFile> files_ GUARDED_BY(mutex_);
 };
 
 // What the callbacks work on; the session's user data.
@@ -44,11 +52,13 @@ struct MountedFs {
   const Fetcher& fetcher;
   BlockCache& cache;
   DamageLog& damage;
-  OpenTexts& texts;
+  OpenFiles& open_files;
   uid_t owner_uid = 0;
   gid_t owner_gid = 0;
   // Called when a read has found a source changed; any thread, must not wait.
   std::function<void()> on_source_changed;
+  // Null where nothing is kept.
+  KeptArrays* kept = nullptr;
   // Told of what is read; null as long as nothing is.
   ReadAhead* read_ahead = nullptr;
   // Set before the first file is opened.

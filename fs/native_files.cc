@@ -2,6 +2,7 @@
 
 #include "fs/native_files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -26,21 +27,31 @@ std::string why_of(std::int32_t refused) {
   }
 }
 
+// As File::open_backing().
+int open_complete(const KeptArray& kept) {
+  const int fd = kept.complete_descriptor();
+  return fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+}
+
 }  // namespace
 
-std::int32_t NativeFiles::open(Ino ino, const File& file) { return find(ino, file, true); }
+std::int32_t NativeFiles::open(Ino ino, const File& file, const KeptArray* kept) {
+  return find(ino, file, kept, true);
+}
 
-bool NativeFiles::is_native(Ino ino, const File& file) { return find(ino, file, false) > 0; }
+bool NativeFiles::is_native(Ino ino, const File& file) {
+  return find(ino, file, nullptr, false) > 0;
+}
 
 // Not under the lock: looking for the backing file may wait for a disk. Of two who do so the second
 // one's is let go of.
-std::int32_t NativeFiles::find(Ino ino, const File& file, bool is_opened) {
+std::int32_t NativeFiles::find(Ino ino, const File& file, const KeptArray* kept, bool is_opened) {
   if (const auto known = decided(ino)) {
     return *known;
   }
   std::optional<int> fd;
   try {
-    fd = file.open_backing();
+    fd = kept != nullptr ? open_complete(*kept) : file.open_backing();
   } catch (const std::exception& error) {
     tell_once(file, error.what());
     return decide(ino, 0);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "fs/file.h"
+#include "kept/kept_array.h"
 #include "threads/mutex.h"
 
 namespace npyfs {
@@ -35,13 +36,15 @@ class NativeFiles {
   explicit NativeFiles(Refusal refusal) : refusal_(std::move(refusal)) {}
 
   // The kernel's number of the backing file for `file`, which is opened under the number `ino`; 0:
-  // we read it.
-  std::int32_t open(Ino ino, const File& file);
+  // we read it. `kept`: where the file is kept, or null.
+  std::int32_t open(Ino ino, const File& file, const KeptArray* kept = nullptr);
+  // Whether the kernel reads any file by itself.
+  bool are_possible() const { return !refusal_; }
   // Whether open() gave, or would give, one.
   bool is_native(Ino ino, const File& file);
 
  private:
-  std::int32_t find(Ino ino, const File& file, bool is_opened);
+  std::int32_t find(Ino ino, const File& file, const KeptArray* kept, bool is_opened);
   std::optional<std::int32_t> decided(Ino ino);
   std::int32_t decide(Ino ino, std::int32_t backing);
   std::int32_t ask_kernel(const File& file, int fd);

@@ -38,6 +38,9 @@ class NpyFile : public File {
   // The source, where it is a .npy file that is shown as it is.
   std::optional<int> open_backing() const override;
 
+  // What is before the data; empty where it comes from the file that the array is.
+  const std::string& header() const { return header_; }
+
   // What the array is, for `getfattr -d`.
   Xattrs xattrs() const override;
   // Of an array that is its own source of chunks, and nobody else's array.

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "fs/damage_log.h"
@@ -126,9 +127,9 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   Forest tree(dataset, options.header_align, {{kErrorsFile, [&damage] { return damage.lines(); }}},
               [&notifier] { notifier->note_news(); });
   const Fetcher fetcher(cache, verified);
-  OpenTexts texts;
-  MountedFs fs{tree,  fetcher,    cache,      damage,
-               texts, ::getuid(), ::getgid(), [&notifier] { notifier->note_change(); }};
+  OpenFiles open_files;
+  MountedFs fs{tree,       fetcher,    cache,      damage,
+               open_files, ::getuid(), ::getgid(), [&notifier] { notifier->note_change(); }};
   const std::string why_not_native = why_no_passthrough();
   fs.wants_passthrough = options.passthrough && why_not_native.empty();
 
@@ -173,6 +174,15 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
     }
   });
   const AtEnd forget([&verified] { verified.set_proceed(nullptr); });
+  std::optional<KeptArrays> kept;
+  if (options.keep) {
+    kept.emplace(*options.keep, [&tree, &native](Ino ino) {
+      if (native.are_possible()) {
+        tree.note_complete(ino);
+      }
+    });
+    fs.kept = &*kept;
+  }
   ReadAhead read_ahead(cache, read_ahead_threads(options.threads));
   fs.read_ahead = &read_ahead;
   signals.watch([&] {

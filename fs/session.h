@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "formats/arrays/dataset.h"
 #include "fs/block_cache.h"
+#include "fs/kept_arrays.h"
 #include "fs/verified_records.h"
 
 namespace npyfs {
@@ -25,6 +27,8 @@ struct MountOptions {
   std::uint64_t header_align = 64;
   // Lets the kernel read by itself what it can.
   bool passthrough = true;
+  // Where arrays are kept that were read; nothing: nowhere.
+  std::optional<KeepOptions> keep;
 };
 
 // Mounts, daemonizes (unless in the foreground) and serves until unmounted or told to stop by

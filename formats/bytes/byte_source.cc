@@ -32,6 +32,7 @@ constexpr std::size_t kProbesOfGap = 8;
 std::atomic<bool> changed_sources{false};
 
 thread_local SourceWatch* innermost_watch = nullptr;
+thread_local OpenedFiles* innermost_opened = nullptr;
 
 std::uint64_t nbytes_of(std::span<const iovec> parts) {
   std::uint64_t nbytes = 0;
@@ -99,6 +100,10 @@ std::string read_whole(const ByteSource& source, std::uint64_t most_nbytes) {
   return bytes;
 }
 
+OpenedFiles::OpenedFiles() : outer_(innermost_opened) { innermost_opened = this; }
+
+OpenedFiles::~OpenedFiles() { innermost_opened = outer_; }
+
 SourceWatch::SourceWatch() : outer_(innermost_watch) { innermost_watch = this; }
 
 SourceWatch::~SourceWatch() { innermost_watch = outer_; }
@@ -141,6 +146,9 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
   auto file = RegularFile::open(absolute, name, confinement);
   if (!file) {
     throw system_error(name, "open", errno);
+  }
+  if (innermost_opened != nullptr) {
+    innermost_opened->identities_.push_back(file->first_identity());
   }
   return std::shared_ptr<FileSource>(
       new FileSource(name, std::move(absolute), confinement, *std::move(file), descriptor));

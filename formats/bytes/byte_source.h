@@ -149,6 +149,24 @@ class SourceWatch {
   std::vector<const ByteSource*> read_;
 };
 
+// Remembers what the files that this thread opens are, while it lives: that is what an index that
+// was made meanwhile depends on. Scopes nest; the innermost one remembers.
+class OpenedFiles {
+ public:
+  OpenedFiles();
+  ~OpenedFiles();
+  OpenedFiles(const OpenedFiles&) = delete;
+  OpenedFiles& operator=(const OpenedFiles&) = delete;
+
+  // In the order in which they were opened, a file as often as it was.
+  const std::vector<Identity>& identities() const { return identities_; }
+
+ private:
+  friend class FileSource;
+  OpenedFiles* outer_;
+  std::vector<Identity> identities_;
+};
+
 // Whether any source of this process has ever been found changed: while it is false nobody needs to
 // ask one by one.
 bool any_source_changed();

@@ -81,7 +81,10 @@ StorePtr open_store(const Location& location, OpenContext& context) {
 
 }  // namespace
 
-const Format kZarr = {
-    .name = "zarr", .extensions = {"zip"}, .recognises = recognises, .open_store = open_store};
+const Format kZarr = {.name = "zarr",
+                      .extensions = {"zip"},
+                      .recognises = recognises,
+                      .open_store = open_store,
+                      .opens_files_when_read = true};
 
 }  // namespace npyfs

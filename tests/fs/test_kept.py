@@ -1,0 +1,269 @@
+"""Arrays that are kept in --cache-dir: what it holds, who reads it, and that nothing wrong is served."""
+
+import errno
+import gzip
+import json
+import os
+import subprocess
+import time
+import unittest
+
+import numpy as np
+
+from mounting import MountTest, npyfs, read_direct, read_range, saved, unmount
+from test_damage import flip
+from writers import write_ffrecord, write_tfrecord
+
+MIB = 1 << 20
+
+
+def read(path):
+    """All bytes, past what the kernel has of earlier tests' mounts: each mount has pages of its own."""
+    return path.read_bytes()
+
+
+class KeptTest(MountTest):
+    """5 MiB of records: three blocks, of which the last one is short."""
+
+    def setUp(self):
+        super().setUp()
+        self.rows = np.random.default_rng(1).integers(0, 255, (1280, 4096), np.uint8)
+        self.bytes = saved(self.rows)
+        self.source = self.folder / "data.ffr"
+        write_ffrecord(self.source, self.rows)
+        self.cache = self.folder / "cache"
+
+    def read_all(self, *arguments, source=None, file="train/x.npy", cache=None):
+        """The bytes of the array through a mount of its own, which has ended when this returns."""
+        point = self.folder / "mnt"
+        point.mkdir(exist_ok=True)
+        self.addCleanup(unmount, point)
+        done = npyfs("mount", "--cache-dir", cache or self.cache, *arguments, source or self.source,
+                     point)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        try:
+            return read(point / file)
+        finally:
+            unmount(point)
+
+    def kernel_reads_files(self):
+        """Whether it reads a .npy file by itself here, as test_native.py makes sure that it does."""
+        file = self.folder / "file.npy"
+        np.save(file, self.rows[:4])
+        said = json.loads(npyfs("info", "--json", file).stdout)
+        return "not_native" not in said
+
+    def complete(self):
+        return sorted(self.cache.glob("*.npy"))
+
+    def spoil_source(self, offset=12 + 12 * 1280 + 7 * 4096 + 5):
+        """Changes a byte so that nobody can see it: what is served then cannot come from there."""
+        about = self.source.stat()
+        flip(self.source, offset)
+        os.utime(self.source, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+class Kept(KeptTest):
+    def test_what_was_read_is_a_plain_file(self):
+        self.assertEqual(self.read_all(), self.bytes)
+        [kept] = self.complete()
+        self.assertEqual(kept.read_bytes(), self.bytes)
+        np.testing.assert_array_equal(np.load(kept), self.rows)
+
+    def test_the_next_mount_reads_it(self):
+        self.read_all()
+        self.spoil_source()
+        self.assertEqual(self.read_all(), self.bytes)
+
+    def test_the_kernel_reads_a_complete_one(self):
+        self.read_all()
+        self.spoil_source()
+        for more in ([], ["-o", "no_passthrough"]):
+            mnt = self.mount("--cache-dir", self.cache, *more, self.source,
+                             name=f"mnt-{len(more)}")
+            array = np.load(mnt / "train/x.npy", mmap_mode="r")
+            np.testing.assert_array_equal(array, self.rows)
+            self.assertEqual(read_direct(mnt / "train/x.npy", 4096, 8192), self.bytes[4096:12288])
+            native = os.getxattr(mnt / "train/x.npy", "user.npyfs.access") == b"native"
+            self.assertEqual(native, not more and self.kernel_reads_files())
+            del array
+
+    def test_one_that_is_completed_while_it_is_open(self):
+        mnt = self.mount("--cache-dir", self.cache, self.source)
+        first = np.load(mnt / "train/x.npy", mmap_mode="r")
+        np.testing.assert_array_equal(first, self.rows)
+        for _ in range(50):
+            if self.complete():
+                break
+            time.sleep(0.1)
+        self.assertEqual(len(self.complete()), 1)
+        inode = os.stat(mnt / "train/x.npy").st_ino
+        native = b"native" if self.kernel_reads_files() else b"mapped"
+        for _ in range(50):
+            second = np.load(mnt / "train/x.npy", mmap_mode="r")
+            if os.getxattr(mnt / "train/x.npy", "user.npyfs.access") == native:
+                break
+            time.sleep(0.1)
+        self.assertEqual(os.getxattr(mnt / "train/x.npy", "user.npyfs.access"), native)
+        self.assertEqual(os.stat(mnt / "train/x.npy").st_ino, inode)
+        np.testing.assert_array_equal(second, self.rows)
+        np.testing.assert_array_equal(first, self.rows)
+
+    def test_without_it_the_spoilt_byte_is_seen(self):
+        self.spoil_source()
+        with self.assertRaises(OSError):
+            self.read_all()
+
+    def test_a_part_is_kept_and_completed_later(self):
+        mnt = self.mount("--cache-dir", self.cache, self.source)
+        self.assertEqual(read_range(mnt / "train/x.npy", 0, 2 * MIB), self.bytes[:2 * MIB])
+        unmount(mnt)
+        self.assertEqual(self.complete(), [])
+        self.spoil_source()
+        mnt = self.mount("--cache-dir", self.cache, self.source, name="again")
+        path = mnt / "train/x.npy"
+        self.assertEqual(read_range(path, 0, 2 * MIB), self.bytes[:2 * MIB])
+        self.assertEqual(read_range(path, 2 * MIB, 3 * MIB), self.bytes[2 * MIB:5 * MIB])
+        self.assertEqual(read(path), self.bytes)
+        unmount(mnt)
+        self.assertEqual(self.complete()[0].read_bytes(), self.bytes)
+
+    def test_a_changed_source_is_another_array(self):
+        self.read_all()
+        self.rows[7, 5] ^= 1
+        write_ffrecord(self.source, self.rows)
+        self.assertEqual(self.read_all(), saved(self.rows))
+        self.assertEqual(len(self.complete()), 2)
+
+    def test_other_options_are_other_arrays(self):
+        self.read_all()
+        shaped = self.read_all("--dtype", "x=<u2")
+        self.assertEqual(shaped, saved(self.rows.view("<u2")))
+        self.assertEqual(self.read_all("--rows", "3:700"), saved(self.rows[3:700]))
+        self.assertEqual(len(self.complete()), 3)
+
+    def test_a_list_of_keys_is_part_of_what_is_kept(self):
+        keys = self.folder / "keys"
+        keys.write_text("".join(f"{i}\n" for i in range(0, 600)))
+        first = self.read_all("--split-list", f"val={keys}", file="val/x.npy")
+        self.assertEqual(first, saved(self.rows[:600]))
+        about = keys.stat()
+        keys.write_text("".join(f"{i}\n" for i in range(600, 1200)))
+        os.utime(keys, ns=(about.st_atime_ns, about.st_mtime_ns))
+        second = self.read_all("--split-list", f"val={keys}", file="val/x.npy")
+        self.assertEqual(second, saved(self.rows[600:1200]))
+
+    def test_views_are_not_kept(self):
+        mnt = self.mount("--cache-dir", self.cache, self.source)
+        order = np.load(mnt / "@shuffle=1/train/perm.npy")
+        np.testing.assert_array_equal(np.load(mnt / "@shuffle=1/train/x.npy"), self.rows[order])
+        unmount(mnt)
+        self.assertEqual(list(self.cache.glob("*.npy*")), [])
+
+    def test_two_mounts_share_it(self):
+        first = self.mount("--cache-dir", self.cache, self.source, name="first")
+        second = self.mount("--cache-dir", self.cache, self.source, name="second")
+        with subprocess.Popen(["cat", first / "train/x.npy"], stdout=subprocess.PIPE) as one, \
+             subprocess.Popen(["cat", second / "train/x.npy"], stdout=subprocess.PIPE) as other:
+            self.assertEqual(one.stdout.read(), self.bytes)
+            self.assertEqual(other.stdout.read(), self.bytes)
+        unmount(first)
+        unmount(second)
+        self.assertEqual(len(self.complete()), 1)
+        self.spoil_source()
+        self.assertEqual(self.read_all(), self.bytes)
+
+    def test_decoded_arrays_are_kept(self):
+        path = self.folder / "data.tfrecord"
+        write_tfrecord(path, self.rows)
+        packed = self.folder / "data.tfrecord.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes(), 1))
+        self.assertEqual(self.read_all(source=packed), self.bytes)
+        self.assertEqual(self.complete()[0].read_bytes(), self.bytes)
+
+
+class Odd(KeptTest):
+    """What lies in the folder may be anything."""
+
+    def test_a_flipped_bit_is_not_served(self):
+        self.read_all()
+        [kept] = self.complete()
+        kept.chmod(0o600)
+        flip(kept, 3 * MIB)
+        self.assertEqual(self.read_all(), self.bytes)
+
+    def test_a_cut_file_is_not_served(self):
+        self.read_all()
+        [kept] = self.complete()
+        kept.chmod(0o600)
+        os.truncate(kept, 2 * MIB + 17)
+        self.assertEqual(self.read_all(), self.bytes)
+
+    def test_a_foreign_file_is_not_served(self):
+        self.read_all()
+        [kept] = self.complete()
+        kept.unlink()
+        kept.write_bytes(bytes(len(self.bytes)))
+        self.assertEqual(self.read_all(), self.bytes)
+
+    def test_a_map_of_nonsense_is_made_anew(self):
+        self.read_all()
+        [sidecar] = self.cache.glob("*.map")
+        sidecar.write_bytes(b"nonsense" * 100)
+        self.assertEqual(self.read_all(), self.bytes)
+        self.assertEqual(self.complete()[0].read_bytes(), self.bytes)
+
+    def test_who_verifies_nothing_keeps_nothing(self):
+        self.assertEqual(self.read_all("--verify", "never"), self.bytes)
+        self.assertEqual(list(self.cache.glob("*.npy*")), [])
+
+    def test_damage_stays_damage(self):
+        flip(self.source, 12 + 12 * 1280 + 700 * 4096 + 5)
+        mnt = self.mount("--cache-dir", self.cache, self.source)
+        path = mnt / "train/x.npy"
+        for begin in range(0, len(self.bytes), 4096):
+            piece = self.bytes[begin:begin + 4096]
+            if begin // 4096 in (700, 701):  # the header moves each row by 128 bytes
+                self.assert_errno(errno.EIO, read_range, path, begin, len(piece))
+            else:
+                self.assertEqual(read_range(path, begin, len(piece)), piece, begin)
+        unmount(mnt)
+        self.assertEqual(self.complete(), [])
+
+    def test_a_folder_of_everybody_is_refused(self):
+        self.cache.mkdir()
+        self.cache.chmod(0o777)
+        point = self.mount_point()
+        done = npyfs("mount", "--cache-dir", self.cache, self.source, point)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(str(self.cache), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_a_full_folder_is_no_error_of_a_read(self):
+        self.assertEqual(self.read_all("--cache-dir-size", "1M"), self.bytes)
+        self.assertEqual(self.complete(), [])
+
+    def test_a_full_disk_is_no_error_of_a_read(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m,mode=700", "none", disk])
+        if mounted.returncode != 0:
+            self.skipTest("no tmpfs can be mounted")
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        for _ in range(2):
+            self.assertEqual(self.read_all(cache=disk), self.bytes)
+
+    def test_stores_whose_files_are_opened_later_are_not_kept(self):
+        import zarr
+        group = zarr.open_group(str(self.folder / "s.zarr"), mode="w")
+        group.create_dataset("x", data=self.rows, chunks=(128, 4096))
+        for value in (1, 2):
+            group["x"][5] = value
+            self.rows[5] = value
+            self.assertEqual(self.read_all(source=self.folder / "s.zarr", file="x.npy"),
+                             saved(self.rows))
+        self.assertEqual(list(self.cache.glob("*.npy*")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
