@@ -99,6 +99,10 @@ std::string shaping_text(const CommandLine& command_line) {
     return text;
   };
   std::string text = lines_of(command_line.sources) + "\n" + lines_of(command_line.shaping);
+  // What stands in files that options name.
+  for (const auto& [name, values] : command_line.format_options) {
+    text += fmt::format("\n{}:{}{}", name.size(), name, lines_of(values));
+  }
   for (const auto& [split, keys] : command_line.dataset.split_rule.lists) {
     text += fmt::format("\n{}:{}{}", split.size(), split, lines_of(keys));
   }

@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import io
 import json
 import os
 import subprocess
@@ -152,6 +153,23 @@ class Kept(KeptTest):
         os.utime(keys, ns=(about.st_atime_ns, about.st_mtime_ns))
         second = self.read_all("--split-list", f"val={keys}", file="val/x.npy")
         self.assertEqual(second, saved(self.rows[600:1200]))
+
+    def test_a_list_of_classes_is_part_of_what_is_kept(self):
+        recording = self.folder / "a.npz"
+        np.savez(recording, data=np.zeros((8000, 1), np.float32), samplerate=np.array(100.0))
+        (self.folder / "a_annotations.csv").write_text(
+            "name,start_seconds,stop_seconds\nbip,1,2\nsyll,3,4\n")
+        names = self.folder / "names"
+        names.write_text("noise\nbip\nsyll\n")
+        about = names.stat()
+        read = [self.read_all("--class-names", names, source=f"das:{recording}", file="train/y.npy")]
+        names.write_text("noise\nsyll\nbip\n")
+        os.utime(names, ns=(about.st_atime_ns, about.st_mtime_ns))
+        read += [self.read_all("--class-names", names, source=f"das:{recording}", file="train/y.npy")]
+        first, second = (np.load(io.BytesIO(one)) for one in read)
+        np.testing.assert_array_equal(first[:, [0, 2, 1]], second)
+        self.assertTrue((first != second).any())
+        self.assertEqual(len(self.complete()), 2)
 
     def test_views_are_not_kept(self):
         mnt = self.mount("--cache-dir", self.cache, self.source)
