@@ -13,6 +13,7 @@
 #include "cli/load.h"
 #include "cli/mount_table.h"
 #include "formats/bytes/error.h"
+#include "formats/registry.h"
 #include "fs/session.h"
 
 namespace npyfs {
@@ -109,9 +110,28 @@ std::string shaping_text(const CommandLine& command_line) {
   return text;
 }
 
+// The option with which nobody can tell whether arrays are still the same; null: there is none.
+const char* volatile_option(const CommandLine& command_line) {
+  for (const Format& format : formats()) {
+    for (const FormatOption& option : format.options) {
+      if (option.makes_volatile && command_line.format_options.count(option.name) != 0) {
+        return option.name;
+      }
+    }
+  }
+  return nullptr;
+}
+
 std::optional<KeepOptions> keep_options(const CommandLine& command_line,
                                         const LoadedDataset& loaded) {
   if (command_line.cache_dir.empty()) {
+    return std::nullopt;
+  }
+  if (const char* option = volatile_option(command_line)) {
+    print_warning(
+        fmt::format("--cache-dir keeps no arrays with --{}, as nobody can tell whether "
+                    "they are still the same",
+                    option));
     return std::nullopt;
   }
   KeepOptions keep;

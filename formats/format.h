@@ -27,6 +27,8 @@ struct FormatOption {
   const char* name;   // without dashes: OpenContext::options has it under this name
   const char* value;  // as --help calls it; null for a flag
   const char* help;
+  // With it, arrays may hold something else although no file has changed.
+  bool makes_volatile = false;
 };
 
 // What a SOURCE says for itself alone.

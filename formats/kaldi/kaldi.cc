@@ -75,7 +75,7 @@ bool recognises_dir(const Location& location) {
 }
 
 constexpr std::array<FormatOption, 1> kScriptOptions = {
-    {{kAllowPipes, nullptr, "runs commands that scripts name"}}};
+    {{kAllowPipes, nullptr, "runs commands that scripts name", true}}};
 
 // "ark,s,cs" or "scp,p".
 template <bool is_script>

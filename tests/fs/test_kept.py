@@ -8,6 +8,7 @@ import os
 import subprocess
 import time
 import unittest
+import wave
 
 import numpy as np
 
@@ -170,6 +171,20 @@ class Kept(KeptTest):
         np.testing.assert_array_equal(first[:, [0, 2, 1]], second)
         self.assertTrue((first != second).any())
         self.assertEqual(len(self.complete()), 2)
+
+    def test_what_commands_print_is_not_kept(self):
+        shown = self.folder / "shown"
+        script = self.folder / "a.scp"
+        script.write_text(f"utt cat {shown} |\n")
+        for value in (b"\1", b"\2"):
+            with wave.open(str(shown), "wb") as sound:
+                sound.setnchannels(1)
+                sound.setsampwidth(2)
+                sound.setframerate(16000)
+                sound.writeframes(value * 40000)
+            read = self.read_all("--allow-pipes", source=f"scp:{script}")
+            self.assertEqual(read[-40000:], value * 40000)
+        self.assertEqual(list(self.cache.glob("*.npy*")), [])
 
     def test_views_are_not_kept(self):
         mnt = self.mount("--cache-dir", self.cache, self.source)

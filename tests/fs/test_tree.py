@@ -195,9 +195,10 @@ class ExtendedAttributes(TreeTest):
         mnt = self.mount(*TYPED, self.data)
         path = mnt / "train/x.npy"
         self.assertEqual(set(os.listxattr(path)), {f"user.npyfs.{name}" for name in (
-            "format", "dtype", "shape", "records", "source")})
+            "access", "format", "dtype", "shape", "records", "source")})
         value = {name: os.getxattr(path, f"user.npyfs.{name}").decode()
-                 for name in ("format", "dtype", "shape", "records", "source")}
+                 for name in ("access", "format", "dtype", "shape", "records", "source")}
+        self.assertEqual(value["access"], "mapped")
         self.assertEqual(value["format"], "ffrecord")
         self.assertEqual(np.dtype(value["dtype"]), np.float32)
         self.assertEqual([int(n) for n in re.findall(r"\d+", value["shape"])], [20, 3, 4])
