@@ -333,6 +333,7 @@ class ReshapedColumn : public Column {
     base_->decode(record, out, context);
   }
   std::uint64_t run(std::uint64_t record) const override { return base_->run(record); }
+  std::uint64_t shard_run(std::uint64_t record) const override { return base_->shard_run(record); }
   bool time_series() const override { return base_->time_series(); }
   std::optional<std::uint64_t> text_length(std::uint64_t record,
                                            std::uint64_t known) const override {

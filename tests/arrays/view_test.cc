@@ -116,6 +116,38 @@ TEST_F(ViewTest, Parts) {
   expect_shows("@part=60of100");
 }
 
+// What the plain array has decoded, a view finds in the cache: both name the same chunks.
+TEST(ViewOfDecoded, AsksForThePlainArraysChunks) {
+  FakeRecords records;
+  testing::FakeField field;
+  field.typed = field.decoded = true;
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    field.items.push_back({std::string(100, 'a'), DType::simple("|u1"), {100}});
+  }
+  records.fields = {field};
+  const Dataset dataset =
+      build_dataset({{"train", "", "train", "fake", {make_table(std::move(records))}}}, {},
+                    [](const std::string&) {});
+  const ArrayPtr plain = find_array(dataset.splits.at(0).arrays, "x");
+  const auto chunk_of = [](const Array& array, std::uint64_t row) {
+    Plan plan;
+    array.plan({row * 100, row * 100 + 100}, plan);
+    EXPECT_EQ(plan.pieces().size(), 1U);
+    const Piece& piece = plan.pieces().front();
+    EXPECT_EQ(piece.kind, Piece::Kind::kChunk);
+    return std::pair(piece.chunks->serial(), piece.chunk);
+  };
+  for (const char* name : {"@shuffle=3", "@shuffle=1,part=1of4", "@rows=7:250"}) {
+    const View view = parse_view(name).value();
+    const RecordMap order = view_map(view, 300);
+    const Dataset shown = make_view(dataset, view);
+    const ArrayPtr x = find_array(shown.splits.at(0).arrays, "x");
+    for (std::uint64_t row = 0; row < order.size(); ++row) {
+      ASSERT_EQ(chunk_of(*x, row), chunk_of(*plain, order[row].record)) << name << " row " << row;
+    }
+  }
+}
+
 TEST_F(ViewTest, EmptyParts) {
   expect_shows("@part=0of100");
   EXPECT_EQ(show("@part=0of100").arrays.at("y")->shape(), (Shape{0, 3}));
