@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is behind a path of the mount: a file, whatever its bytes are made of, or a directory.
+// A path of the mount leads to a File, whatever its bytes are made of, or to a Directory.
 
 #pragma once
 

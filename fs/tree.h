@@ -60,7 +60,7 @@ struct FedFiles {
   const std::vector<SourcePtr>& sources;
 };
 
-// Where the tree of a view hangs: below the mount's top, under this name.
+// The top directory of a view's tree: its number, and its name in the mount's top directory.
 struct ViewRoot {
   Ino ino = 0;
   std::string name;

@@ -37,7 +37,7 @@ struct TarMember {
   bool begins_archive = false;
 };
 
-// One thread. The source is one archive or several, one behind the other.
+// One thread. The source is one archive or several, one after another.
 class TarWalk {
  public:
   explicit TarWalk(const ByteSource& source) : source_(source), window_(source) {}

@@ -248,7 +248,7 @@ class DatasetBuilder {
     counts_.emplace_back(split.name, rows_of(before, rows).size());
   }
 
-  // What stores say of recordings, where the records of splits are rows of theirs.
+  // Updates the attributes that name recordings, if the records of splits are rows of stores.
   void follow_records(const View& view, Dict& attributes) const {
     if (!options_.split_rule.empty()) {
       std::set<std::string> told;
@@ -303,9 +303,9 @@ class DatasetBuilder {
   std::set<std::string> stored_;  // arrays of stores
   std::set<std::string> joined_;  // arrays that are joined by key
   std::uint64_t records_ = 0;
-  // Of each split, before its part was taken.
+  // How many records each split has before its part is taken.
   SplitCounts counts_;
-  // The same of splits of records; nothing where some were left out.
+  // How many rows each split of records has; nothing if some were left out.
   std::map<std::string, std::optional<std::uint64_t>> rows_;
   Rates rates_;
 };

@@ -119,7 +119,7 @@ class FieldLayout {
     }
   }
 
-  // What the first non-empty record holds decides, or the user.
+  // Picks the payload: the one the user named, else the one the first non-empty record holds.
   void decode_payload() {
     const std::string* decode = chosen(choices_.decode, name_);
     const Payload* wanted = decode != nullptr ? payload_of_extension(*decode) : nullptr;

@@ -93,7 +93,7 @@ std::vector<std::byte> integer_element(const std::string& text, const DType& dty
   }
   const unsigned value_bits = dtype.kind == 'b' ? 1 : dtype.itemsize * 8 - (dtype.kind == 'i');
   const std::uint64_t most = ~std::uint64_t{0} >> (64 - value_bits);
-  // Of a negative number -1 - n, whose bits are n's inverted.
+  // A negative number is -1 - n: its bits are those of n, inverted.
   if ((whole->negative ? ~whole->bits : whole->bits) > most) {
     return {};
   }

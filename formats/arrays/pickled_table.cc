@@ -15,7 +15,7 @@ namespace npyfs {
 
 namespace {
 
-// What makes fields of this one; null where it stays as it is.
+// The payload that turns this field into several; null if the field stays as it is.
 const Payload* maker_of_fields(const Field& field, const std::string& name,
                                const FieldChoices& choices) {
   if (field.bytes == nullptr || field.typed != nullptr) {

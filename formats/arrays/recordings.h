@@ -31,8 +31,8 @@ std::string unjoined_recordings(const std::string& split);
 // Removes the attributes: the rows are no longer in the order of the recordings.
 void drop_recordings(Dict& attributes, const std::string& split);
 
-// Appends the recordings of `more` to those of `all`, which has `rows` rows. If either lacks them,
-// or has numbers that are not rows, removes them from `all` and returns false.
+// Appends the recordings of `more` to those of `all`, which has `rows` rows. If one of the two
+// lacks them, or has numbers that are not rows, removes them from `all` and returns false.
 bool append_recordings(Dict& all, const Dict& more, const std::string& split, std::uint64_t rows);
 
 // The split that the attribute is about; empty if it says nothing of recordings.

@@ -56,16 +56,16 @@ class SplitBuilder {
   Split build();
 
   const std::set<std::string>& names_seen() const { return names_seen_; }
-  // The arrays that others' rows were given to.
+  // The arrays that were joined by key.
   const std::set<std::string>& joined() const { return joined_; }
-  // Of each field, where it is audio with one rate.
+  // The rate of each field that is audio with one rate.
   const std::map<std::string, std::optional<std::uint32_t>>& rates() const { return rates_; }
 
  private:
   TablePtr mapped_keys(const std::string& map) const;
   bool is_permissive(const SplitMember& member) const;
 
-  // Of joined members: what is bad in one is left out of all, so that rows still belong together.
+  // Leaves out of all members what is bad in one, so that rows still belong together.
   void leave_out_known_damage();
   void add_damaged(const RecordTable& table, std::vector<std::uint64_t>& bad) const;
   void leave_out_of_all(const std::vector<std::uint64_t>& rows);

@@ -60,7 +60,7 @@ class AttributeGatherer {
   }
 
  private:
-  // Those of whose recordings any store knows.
+  // Finds the splits whose recordings some store names.
   void find_splits() {
     for (const OpenedSource& source : sources_) {
       for (const StorePtr& store : source.stores) {
@@ -86,7 +86,7 @@ class AttributeGatherer {
   }
 
   void add_recordings(const std::string& split, const OpenedSource& source, const Store& store) {
-    // What is joined row by row adds none.
+    // A source that is joined row by row adds no rows.
     const std::uint64_t rows = source.array.empty() ? rows_of_split(source, store, split) : 0;
     const auto at = rows_.try_emplace(split, 0).first;
     if (at->second == 0) {

@@ -134,7 +134,7 @@ class Appender {
         throw file_error(
             ErrorKind::kUnsupported, more_,
             fmt::format("its attribute {} is {}, expected {} as {} has it, where {} of "
-                        "the two is to stand one behind the other",
+                        "the two is to stand one after another",
                         common.attribute, brief_json(*own), brief_json(*before), printable(first_),
                         printable(below(path, array))));
       }
@@ -151,7 +151,7 @@ class Appender {
           throw file_error(
               ErrorKind::kUnsupported, in_name,
               fmt::format("it has no array {}, which {} has, so the two cannot stand "
-                          "one behind the other; give them to different splits",
+                          "one after another; give them to different splits",
                           printable(below(path, shown_name(array))), printable(from_name)));
         }
       }
@@ -165,7 +165,7 @@ class Appender {
   const Verifier& verifier_;  // with which offsets are read
   std::string more_;
   const Dict* more_attributes_ = nullptr;
-  // Of ragged arrays: where their records begin, by the path of the array that is to say so.
+  // Where the records of ragged arrays begin, by the path of the array that will say so.
   std::map<std::string, std::vector<std::int64_t>> offsets_;
 };
 
@@ -263,7 +263,7 @@ class TreeBuilder {
               [](const Named& a, const Named& b) { return a.name < b.name; });
   }
 
-  // What is derived from an array that is renamed follows it.
+  // An array that is derived from a renamed one gets the new name, too.
   std::string renamed(const std::string& name, const std::string& values) const {
     const auto& names = options_.fields.rename;
     if (const auto own = names.find(name); own != names.end()) {
@@ -420,7 +420,7 @@ Group join_members(std::vector<Member> members) {
       joined.arrays.insert(joined.arrays.end(), member.root.arrays.begin(),
                            member.root.arrays.end());
       joined.groups = std::move(member.root.groups);
-      // Those of a store that is one array are the mount's alone.
+      // A store that is one array keeps no attributes here: they are the mount's.
       const bool is_one_array =
           member.root.arrays.size() == 1 && member.root.arrays[0].name.empty();
       joined.attributes = is_one_array ? Dict() : std::move(member.root.attributes);

@@ -34,7 +34,7 @@ struct ChunkIndexPlace {
 using TakeChunk =
     std::function<void(std::span<const std::uint64_t> place, const StoredChunk& chunk)>;
 
-// An index that takes no space: all chunks that there may ever be, one behind the other, none of
+// An index that takes no space: all chunks that there may ever be, one after another, none of
 // them filtered. The address behind the last one is a number of 64 bits, though it may lie behind
 // the file's end.
 struct ChunkRow {

@@ -39,7 +39,7 @@ class RecordMap {
   RecordMap() = default;
   // The records [0, count) of source 0, in their order.
   static RecordMap all(std::uint64_t count);
-  // Those of `bounds`.
+  // The records of `bounds`.
   static RecordMap range(const Bounds& bounds);
   // Row i is record list[i] of source 0.
   static RecordMap list(const std::vector<std::uint64_t>& records);

@@ -22,7 +22,7 @@
 
 namespace npyfs {
 
-// As a source of bytes it is the chunks one behind the other, each of `chunk_nbytes` bytes, whether
+// As a source of bytes it is the chunks one after another, each of `chunk_nbytes` bytes, whether
 // they were ever written or not: what an array of plain chunks maps to. Which of them there are is
 // not known before they are read. Its identity is that of the array's metadata, and of the chunks
 // that have been read.

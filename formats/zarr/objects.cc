@@ -164,7 +164,7 @@ void decode_band(const ChunkGrid& grid, const Band& band, std::span<std::byte> c
   }
 }
 
-// The values of one band, one behind the other. Its cells are a length and room for the longest.
+// The values of one band, one after another. Its cells are a length and room for the longest.
 class BandValues : public DecodedGrid {
  public:
   BandValues(const DType& dtype, std::uint64_t count, std::shared_ptr<const ChunkGrid> cells,

@@ -29,7 +29,7 @@ using MakeGrid = std::function<ArrayGrid(const DType& dtype, const Element& elem
 StoredArray open_texts(const std::string& name, const std::string& fill, const MakeGrid& make_grid,
                        const OpenContext& context);
 
-// All values one behind the other in C order, and `<name>_offsets`, where each element's begin.
+// All values one after another in C order, and `<name>_offsets`, where each element's begin.
 // Throws kCorrupt where a chunk is damaged, since what follows it has no place then.
 std::vector<StoredArray> open_ragged(const std::string& name, const DType& dtype,
                                      const MakeGrid& make_grid, const OpenContext& context);

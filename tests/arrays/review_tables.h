@@ -178,7 +178,7 @@ struct MemoryItem {
   std::optional<Damage> damage = std::nullopt;
 };
 
-// Items one behind the other in memory, so that mapped neighbours of one shape are a run.
+// Items one after another in memory, so that mapped neighbours of one shape are a run.
 class MemoryColumn : public Column {
  public:
   MemoryColumn(const std::string& dtype, std::vector<MemoryItem> items)
