@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -77,8 +78,22 @@ void require_folder(const std::string& base_dir) {
               fmt::format("--base-dir {}: {}, expected a directory", printable(base_dir), fault));
 }
 
+// Null, with a warning, where the folder may only be read: arrays that are kept there still can be.
+std::shared_ptr<Spool> make_spool(const std::string& folder, const Warn& warn) {
+  try {
+    return Spool::create(folder);
+  } catch (const Error& error) {
+    const int fault = error.to_errno();
+    if (fault != EROFS && fault != EACCES && fault != EPERM) {
+      throw;
+    }
+    warn(fmt::format("--cache-dir: {}; decoded shards are kept in memory", error.what()));
+    return nullptr;
+  }
+}
+
 Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCache& cache,
-             std::vector<Identity>& opened, const Warn& warn) {
+             std::vector<OpenedFiles::File>& opened, const Warn& warn) {
   const OpenedFiles files;
   OpenContext context;
   context.permissive = command_line.dataset.permissive;
@@ -89,8 +104,8 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
   context.cache = &cache;
   context.unpack_pool = std::make_shared<UnpackPool>();
   context.unpack_pool->cache_nbytes = command_line.cache_nbytes.value_or(default_cache_nbytes());
-  if (!command_line.cache_dir.empty()) {
-    context.unpack_pool->spool = Spool::create(command_line.cache_dir);
+  if (!command_line.cache_dir.empty() && command_line.verb == Verb::kMount) {
+    context.unpack_pool->spool = make_spool(command_line.cache_dir, warn);
   }
   require_folder(command_line.base_dir);
   context.base_dir = command_line.base_dir;
@@ -120,7 +135,9 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
       file->check_unchanged();
     }
   });
-  opened = files.identities();
+  if (!command_line.cache_dir.empty()) {
+    opened = files.files();
+  }
   return dataset;
 }
 

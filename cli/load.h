@@ -26,8 +26,8 @@ struct LoadedDataset {
   LoadedDataset& operator=(const LoadedDataset&) = delete;
 
   VerifiedRecords verified;
-  // Of all files that were opened to find out what there is.
-  std::vector<Identity> opened;
+  // All files that were opened to find out what there is; only for a mount with --cache-dir.
+  std::vector<OpenedFiles::File> opened;
   BlockCache cache;
   Dataset dataset;
 };

@@ -58,14 +58,43 @@ std::string check_mountpoint(const std::string& path) {
   return absolute;
 }
 
+std::string real_path(const std::string& path) {
+  char* const resolved = ::realpath(path.c_str(), nullptr);
+  std::string real = resolved != nullptr ? resolved : "";
+  std::free(resolved);
+  return real;
+}
+
+// Kept arrays among the sources would be taken for data, and below the mount nobody would find
+// them.
+void require_cache_apart(const CommandLine& command_line, const Dataset& dataset,
+                         const std::string& mountpoint) {
+  const std::string folder =
+      command_line.cache_dir.empty() ? "" : real_path(command_line.cache_dir);
+  if (folder.empty()) {
+    return;  // there is none yet
+  }
+  if (lies_below(folder, mountpoint)) {
+    throw file_error(ErrorKind::kUsage, command_line.cache_dir,
+                     "the mount would hide the cache folder; take another --cache-dir");
+  }
+  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
+    for (const SourcePtr& source : array.sources) {
+      if (lies_below(real_path(source->path()), folder)) {
+        throw file_error(ErrorKind::kUsage, command_line.cache_dir,
+                         fmt::format("the source {} lies in the cache folder; take another "
+                                     "--cache-dir",
+                                     printable(source->name())));
+      }
+    }
+  });
+}
+
 // A mount over its own sources would ask itself whether they have changed, and wait for ever.
 void require_sources_outside(const Dataset& dataset, const std::string& mountpoint) {
   for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
     for (const SourcePtr& source : array.sources) {
-      char* const resolved = ::realpath(source->path().c_str(), nullptr);
-      const std::string path = resolved != nullptr ? resolved : "";
-      std::free(resolved);
-      if (lies_below(path, mountpoint)) {
+      if (lies_below(real_path(source->path()), mountpoint)) {
         throw file_error(ErrorKind::kIo, mountpoint,
                          fmt::format("the mountpoint would hide the source {}; mount elsewhere",
                                      printable(source->name())));
@@ -100,6 +129,8 @@ std::string shaping_text(const CommandLine& command_line) {
     return text;
   };
   std::string text = lines_of(command_line.sources) + "\n" + lines_of(command_line.shaping);
+  // With --permissive it decides which records there are.
+  text += command_line.dataset.verify == Verify::kMount ? "\nverify=mount" : "";
   // What stands in files that options name.
   for (const auto& [name, values] : command_line.format_options) {
     text += fmt::format("\n{}:{}{}", name.size(), name, lines_of(values));
@@ -124,7 +155,8 @@ const char* volatile_option(const CommandLine& command_line) {
 
 std::optional<KeepOptions> keep_options(const CommandLine& command_line,
                                         const LoadedDataset& loaded) {
-  if (command_line.cache_dir.empty()) {
+  // What was not verified may not be kept: others would take it for verified.
+  if (command_line.cache_dir.empty() || command_line.dataset.verify == Verify::kNever) {
     return std::nullopt;
   }
   if (const char* option = volatile_option(command_line)) {
@@ -137,10 +169,11 @@ std::optional<KeepOptions> keep_options(const CommandLine& command_line,
   KeepOptions keep;
   keep.folder = open_cache_folder(command_line.cache_dir, command_line.cache_dir_nbytes);
   keep.version = NPYFS_VERSION;
-  keep.shaping = shaping_text(command_line);
-  keep.opened = loaded.opened;
-  // Whoever verifies nothing may keep nothing: others take what is kept for verified.
-  keep.writes = command_line.dataset.verify != Verify::kNever;
+  std::string depends_on = shaping_text(command_line);
+  for (const OpenedFiles::File& file : loaded.opened) {
+    depends_on += fmt::format("\n{} {:x}", file.identity.text(), file.path_hash);
+  }
+  keep.dataset = sha256(depends_on);
   return keep;
 }
 
@@ -159,6 +192,7 @@ int run_mount(const CommandLine& command_line) {
 
   LoadedDataset loaded(command_line);
   require_sources_outside(loaded.dataset, options.mountpoint);
+  require_cache_apart(command_line, loaded.dataset, options.mountpoint);
   options.keep = keep_options(command_line, loaded);
   return serve_dataset(loaded.dataset, loaded.cache, loaded.verified, options);
 }

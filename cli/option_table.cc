@@ -160,6 +160,9 @@ const std::array<OptionRow, 34> kOwnRows = {{
     {Place::kDataset, "cache-dir", "DIR", nullptr,
      "keeps arrays that were read, and decoded shards, here\n(default: decoded data in memory)",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
+       if (text.empty()) {
+         throw Error(ErrorKind::kUsage, "--cache-dir: it is empty, expected a folder");
+       }
        line.cache_dir = text;
      }},
     {Place::kDataset, "cache-dir-size", "BYTES", nullptr,

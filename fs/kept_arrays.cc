@@ -16,17 +16,6 @@ namespace {
 // A smaller array is read faster than its files are opened.
 constexpr std::uint64_t kLeastNbytes = std::uint64_t{16} << 10;
 
-// The order in which files were opened says nothing of the arrays.
-Digest digest_of(const KeepOptions& options) {
-  std::vector<std::string> files;
-  for (const Identity& identity : options.opened) {
-    files.push_back(identity.text());
-  }
-  std::sort(files.begin(), files.end());
-  files.erase(std::unique(files.begin(), files.end()), files.end());
-  return sha256(fmt::format("{}\n{}", options.shaping, fmt::join(files, "\n")));
-}
-
 std::string_view text_of(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
@@ -44,9 +33,9 @@ std::shared_ptr<KeptFolder> open_cache_folder(const std::string& path,
 KeptArrays::KeptArrays(const KeepOptions& options, std::function<void(Ino)> on_complete)
     : folder_(options.folder),
       version_(options.version),
-      dataset_(digest_of(options)),
+      dataset_(options.dataset),
       on_complete_(std::move(on_complete)) {
-  if (options.writes && !folder_->is_read_only()) {
+  if (!folder_->is_read_only()) {
     FillOptions fill;
     fill.on_complete = [this](const std::shared_ptr<KeptArray>& array) { note_complete(array); };
     queue_.emplace(std::move(fill));

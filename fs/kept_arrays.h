@@ -32,13 +32,10 @@ std::shared_ptr<KeptFolder> open_cache_folder(const std::string& path,
 
 struct KeepOptions {
   std::shared_ptr<KeptFolder> folder;  // not null
-  // What the bytes of the arrays depend on: the program that decodes them, what the user said of
-  // them, and every file that was opened to find out what there is.
+  // What the bytes of all arrays depend on: the program that decodes them; and what the user said
+  // of them with every file that was opened to find out what there is, each in its place.
   std::string version;
-  std::string shaping;
-  std::vector<Identity> opened;
-  // Else what is there is read, and nothing is added.
-  bool writes = true;
+  Digest dataset{};
 };
 
 // Any thread.

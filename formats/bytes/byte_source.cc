@@ -148,7 +148,8 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
     throw system_error(name, "open", errno);
   }
   if (innermost_opened != nullptr) {
-    innermost_opened->identities_.push_back(file->first_identity());
+    innermost_opened->files_.push_back(
+        {file->first_identity(), std::hash<std::string>()(absolute)});
   }
   return std::shared_ptr<FileSource>(
       new FileSource(name, std::move(absolute), confinement, *std::move(file), descriptor));

@@ -158,13 +158,17 @@ class OpenedFiles {
   OpenedFiles(const OpenedFiles&) = delete;
   OpenedFiles& operator=(const OpenedFiles&) = delete;
 
+  struct File {
+    Identity identity;
+    std::uint64_t path_hash = 0;  // of its absolute path
+  };
   // In the order in which they were opened, a file as often as it was.
-  const std::vector<Identity>& identities() const { return identities_; }
+  const std::vector<File>& files() const { return files_; }
 
  private:
   friend class FileSource;
   OpenedFiles* outer_;
-  std::vector<Identity> identities_;
+  std::vector<File> files_;
 };
 
 // Whether any source of this process has ever been found changed: while it is false nobody needs to

@@ -186,6 +186,62 @@ class Kept(KeptTest):
             self.assertEqual(read[-40000:], value * 40000)
         self.assertEqual(list(self.cache.glob("*.npy*")), [])
 
+    def test_files_that_change_places_make_other_arrays(self):
+        """All files are the same ones, and each is another's by its name."""
+        tables = {}
+        for name, seed in (("a", 1), ("b", 2), ("c", 3)):
+            order = np.random.default_rng(seed).permutation(200)
+            lines = "".join(f"k{i:03} {' '.join(map(str, range(i, i + 40)))}\n" for i in order)
+            (self.folder / f"{name}.ark").write_text(lines)
+            tables[name] = order
+        sources = [f"train=ark:{self.folder}/a.ark", f"val=ark:{self.folder}/c.ark"]
+        joined = f"train/y=ark:{self.folder}/b.ark"
+
+        def labels():
+            mnt = self.mount("--cache-dir", self.cache, "--decode", "x=tokens", *sources, joined,
+                             name=f"m{len(os.listdir(self.folder))}")
+            try:
+                y = np.load(mnt / "train/y.npy")
+                return y.tobytes(), np.load(mnt / "train/keys.npy").tolist()
+            finally:
+                unmount(mnt)
+
+        first, first_keys = labels()
+        (self.folder / "a.ark").rename(self.folder / "t.ark")
+        (self.folder / "c.ark").rename(self.folder / "a.ark")
+        (self.folder / "t.ark").rename(self.folder / "c.ark")
+        second, second_keys = labels()
+        self.assertNotEqual(first_keys, second_keys)
+        self.assertNotEqual(first, second)
+        width = len(first) // 200
+        where = {key: i for i, key in enumerate(first_keys)}
+        for i, key in enumerate(second_keys):
+            at = where[key]
+            self.assertEqual(second[i * width:(i + 1) * width], first[at * width:(at + 1) * width])
+
+    def test_what_verifying_leaves_out_is_part_of_what_is_kept(self):
+        flip(self.source, 12 + 12 * 1280 + 2 * 4096 + 5)
+        words = ["--permissive", "--part", "0of2", "--equal", "wrap", "--shuffle", "3"]
+        plain = {}
+        for when in ("mount", "read"):
+            mnt = self.mount(*words, "--verify", when, self.source, name=f"plain-{when}")
+            plain[when] = [self.row(mnt / "train/x.npy", i) for i in range(640)]
+            unmount(mnt)
+        self.assertNotEqual(plain["mount"], plain["read"])
+        for when in ("mount", "read"):
+            mnt = self.mount(*words, "--verify", when, "--cache-dir", self.cache, self.source,
+                             name=f"kept-{when}")
+            rows = [self.row(mnt / "train/x.npy", i) for i in range(640)]
+            self.assertEqual(rows, plain[when], when)
+            unmount(mnt)
+
+    @staticmethod
+    def row(path, i):
+        try:
+            return read_range(path, 128 + 4096 * i, 4096)
+        except OSError as error:
+            return error.errno
+
     def test_views_are_not_kept(self):
         mnt = self.mount("--cache-dir", self.cache, self.source)
         order = np.load(mnt / "@shuffle=1/train/perm.npy")
@@ -271,6 +327,34 @@ class Odd(KeptTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn(str(self.cache), done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def refused(self, cache, *words, sources=None, point=None):
+        point = point or self.mount_point(f"m{len(os.listdir(self.folder))}")
+        done = npyfs("mount", "--cache-dir", cache, *(sources or [self.source]), point)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_folders_that_cannot_hold_it_are_refused(self):
+        self.refused("", "--cache-dir: it is empty")
+        self.folder.chmod(0o700)
+        self.refused(self.folder, "data.ffr lies in the cache folder")
+        point = self.mount_point("over")
+        self.refused(point, "would hide the cache folder", point=point)
+
+    def test_info_makes_no_folder(self):
+        self.assertEqual(npyfs("info", "--cache-dir", self.cache, self.source).returncode, 0)
+        self.assertFalse(self.cache.exists())
+
+    def test_a_folder_that_may_only_be_read_is_read(self):
+        self.read_all()
+        mounted = subprocess.run(["mount", "--bind", "-o", "ro", self.cache, self.cache])
+        if mounted.returncode != 0:
+            self.skipTest("nothing can be mounted on it")
+        self.addCleanup(subprocess.run, ["umount", self.cache], check=True)
+        self.spoil_source()
+        self.assertEqual(self.read_all(), self.bytes)
 
     def test_a_full_folder_is_no_error_of_a_read(self):
         self.assertEqual(self.read_all("--cache-dir-size", "1M"), self.bytes)
