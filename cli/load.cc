@@ -104,7 +104,7 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
   context.cache = &cache;
   context.unpack_pool = std::make_shared<UnpackPool>();
   context.unpack_pool->cache_nbytes = command_line.cache_nbytes.value_or(default_cache_nbytes());
-  if (!command_line.cache_dir.empty() && command_line.verb == Verb::kMount) {
+  if (!command_line.cache_dir.empty()) {
     context.unpack_pool->spool = make_spool(command_line.cache_dir, warn);
   }
   require_folder(command_line.base_dir);

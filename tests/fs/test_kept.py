@@ -343,10 +343,6 @@ class Odd(KeptTest):
         point = self.mount_point("over")
         self.refused(point, "would hide the cache folder", point=point)
 
-    def test_info_makes_no_folder(self):
-        self.assertEqual(npyfs("info", "--cache-dir", self.cache, self.source).returncode, 0)
-        self.assertFalse(self.cache.exists())
-
     def test_a_folder_that_may_only_be_read_is_read(self):
         self.read_all()
         mounted = subprocess.run(["mount", "--bind", "-o", "ro", self.cache, self.cache])
