@@ -12,6 +12,7 @@
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "cli/sources.h"
 #include "formats/bytes/error.h"
@@ -94,7 +95,10 @@ std::shared_ptr<Spool> make_spool(const std::string& folder, const Warn& warn) {
 
 Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCache& cache,
              std::vector<OpenedFiles::File>& opened, const Warn& warn) {
-  const OpenedFiles files;
+  std::optional<OpenedFiles> files;
+  if (!command_line.cache_dir.empty()) {
+    files.emplace();
+  }
   OpenContext context;
   context.permissive = command_line.dataset.permissive;
   context.verifier = &verified;
@@ -135,8 +139,8 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
       file->check_unchanged();
     }
   });
-  if (!command_line.cache_dir.empty()) {
-    opened = files.files();
+  if (files) {
+    opened = files->files();
   }
   return dataset;
 }

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/load.h"
 #include "cli/mount_table.h"
@@ -65,6 +67,19 @@ std::string real_path(const std::string& path) {
   return real;
 }
 
+// A source that lies in the folder; null where none does.
+SourcePtr find_source_below(const Dataset& dataset, const std::string& folder) {
+  SourcePtr found;
+  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
+    for (const SourcePtr& source : array.sources) {
+      if (found == nullptr && lies_below(real_path(source->path()), folder)) {
+        found = source;
+      }
+    }
+  });
+  return found;
+}
+
 // Kept arrays among the sources would be taken for data, and below the mount nobody would find
 // them.
 void require_cache_apart(const CommandLine& command_line, const Dataset& dataset,
@@ -78,29 +93,20 @@ void require_cache_apart(const CommandLine& command_line, const Dataset& dataset
     throw file_error(ErrorKind::kUsage, command_line.cache_dir,
                      "the mount would hide the cache folder; take another --cache-dir");
   }
-  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
-    for (const SourcePtr& source : array.sources) {
-      if (lies_below(real_path(source->path()), folder)) {
-        throw file_error(ErrorKind::kUsage, command_line.cache_dir,
-                         fmt::format("the source {} lies in the cache folder; take another "
-                                     "--cache-dir",
-                                     printable(source->name())));
-      }
-    }
-  });
+  if (const SourcePtr source = find_source_below(dataset, folder)) {
+    throw file_error(ErrorKind::kUsage, command_line.cache_dir,
+                     fmt::format("the source {} lies in the cache folder; take another --cache-dir",
+                                 printable(source->name())));
+  }
 }
 
 // A mount over its own sources would ask itself whether they have changed, and wait for ever.
 void require_sources_outside(const Dataset& dataset, const std::string& mountpoint) {
-  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
-    for (const SourcePtr& source : array.sources) {
-      if (lies_below(real_path(source->path()), mountpoint)) {
-        throw file_error(ErrorKind::kIo, mountpoint,
-                         fmt::format("the mountpoint would hide the source {}; mount elsewhere",
-                                     printable(source->name())));
-      }
-    }
-  });
+  if (const SourcePtr source = find_source_below(dataset, mountpoint)) {
+    throw file_error(ErrorKind::kIo, mountpoint,
+                     fmt::format("the mountpoint would hide the source {}; mount elsewhere",
+                                 printable(source->name())));
+  }
 }
 
 // What /proc/mounts and df show.
@@ -153,8 +159,9 @@ const char* volatile_option(const CommandLine& command_line) {
   return nullptr;
 }
 
+// `opened`: the files that were opened to find out what there is.
 std::optional<KeepOptions> keep_options(const CommandLine& command_line,
-                                        const LoadedDataset& loaded) {
+                                        const std::vector<OpenedFiles::File>& opened) {
   // What was not verified may not be kept: others would take it for verified.
   if (command_line.cache_dir.empty() || command_line.dataset.verify == Verify::kNever) {
     return std::nullopt;
@@ -170,7 +177,7 @@ std::optional<KeepOptions> keep_options(const CommandLine& command_line,
   keep.folder = open_cache_folder(command_line.cache_dir, command_line.cache_dir_nbytes);
   keep.version = NPYFS_VERSION;
   std::string depends_on = shaping_text(command_line);
-  for (const OpenedFiles::File& file : loaded.opened) {
+  for (const OpenedFiles::File& file : opened) {
     depends_on += fmt::format("\n{} {:x}", file.identity.text(), file.path_hash);
   }
   keep.dataset = sha256(depends_on);
@@ -193,7 +200,8 @@ int run_mount(const CommandLine& command_line) {
   LoadedDataset loaded(command_line);
   require_sources_outside(loaded.dataset, options.mountpoint);
   require_cache_apart(command_line, loaded.dataset, options.mountpoint);
-  options.keep = keep_options(command_line, loaded);
+  // A million of them are no longer needed once the mount serves.
+  options.keep = keep_options(command_line, std::exchange(loaded.opened, {}));
   return serve_dataset(loaded.dataset, loaded.cache, loaded.verified, options);
 }
 
