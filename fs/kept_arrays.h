@@ -66,9 +66,9 @@ class KeptArrays {
   struct Known {
     Ino ino = 0;
     std::weak_ptr<KeptArray> array;
-    // Of an array in part, while it is one of those that were opened last: which blocks are good is
-    // not found out anew, and numpy opens a file three times to map it once. A complete array that
-    // is held cannot be evicted.
+    // Holds an array in part while it is one of those that were opened last: numpy opens a file
+    // three times to map it once, and each new KeptArray checks its blocks anew. Null for a
+    // complete array: one that is held cannot be evicted.
     std::shared_ptr<KeptArray> held;
   };
   static constexpr std::size_t kMostKnown = 64;

@@ -53,7 +53,7 @@ class NativeFiles {
   const BackingCalls kernel_{};
   const std::optional<Refusal> refusal_{};
   Mutex mutex_;
-  // Of files that have a backing file, or may get one: its number; 0: we read.
+  // The backing file's number for each file that has one or may get one; 0: we read the file.
   std::unordered_map<Ino, std::int32_t> decided_ GUARDED_BY(mutex_);
   bool told_ GUARDED_BY(mutex_) = false;
 };

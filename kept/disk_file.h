@@ -101,7 +101,7 @@ class DiskFolder {
   std::vector<std::string> names() const;
   void sync() const;
 
-  // Of the file system.
+  // The room of the file system.
   struct Space {
     std::uint64_t nbytes = 0;
     std::uint64_t free_nbytes = 0;  // for this user

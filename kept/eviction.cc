@@ -64,8 +64,8 @@ class Victim {
   }
 
  private:
-  // Of the blocks that are there the last ones; 0 where there were none, or where the file system
-  // cannot do it.
+  // Gives the last blocks that are there back to the disk. Returns 0 if there are none, or if the
+  // file system cannot do it.
   std::uint64_t punch_last(std::uint64_t nbytes) {
     const std::optional<BlockMap> map = read_map();
     if (!map || !files_.part) {

@@ -156,7 +156,7 @@ void KeptArray::refresh() noexcept {
   }
 }
 
-// Of the file under its final name, if that is the one whose blocks are here and nothing was done
+// Takes the file under its final name, if it is the one whose blocks are here and nothing was done
 // to it since it was stamped.
 bool KeptArray::find_completed() {
   const MutexLock lock(completing_);

@@ -37,7 +37,7 @@ class KeptArray {
   KeptArray& operator=(const KeptArray&) = delete;
 
   const std::string& name() const { return name_; }
-  // Of the array file.
+  // The size of the array file.
   std::uint64_t nbytes() const { return map_.array_nbytes(); }
   std::uint64_t block_count() const { return map_.block_count(); }
   std::uint64_t block_nbytes(std::uint64_t block) const { return map_.block_nbytes(block); }
@@ -128,8 +128,8 @@ class KeptArray {
   std::atomic<bool> is_part_;  // when it was last looked at
   mutable std::atomic<bool> is_dropped_{false};
   mutable std::atomic<std::int64_t> used_at_s_{0};
-  // Of those who write, and complete; held while they write, since the lock of the file is its
-  // descriptor's, which all threads share. Not held while blocks are synced. Before `completing_`.
+  // Held by those who write and complete, as the lock of the file is its descriptor's, which all
+  // threads share. Not held while blocks are synced. Before `completing_`.
   Mutex writing_;
   // Written, and not synced for all that is known: block and CRC; since the map had this
   // generation.

@@ -15,7 +15,7 @@ namespace npyfs {
 
 namespace {
 
-// Of a disk, 1 / kFreeShare is left free.
+// 1 / kFreeShare of a disk is left free.
 constexpr std::uint64_t kFreeShare = 20;
 // An array that another process makes, completes or removes at the same time is looked for again.
 constexpr int kMostTries = 4;

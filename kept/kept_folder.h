@@ -52,7 +52,7 @@ struct KeptCounts {
 std::string map_name(const std::string& name);
 std::string part_name(const std::string& name);
 std::string complete_name(const std::string& name);
-// Of an array: whoever reads it reads on. Throws kIo.
+// Removes the files of an array; whoever reads it reads on. Throws kIo.
 void remove_kept_files(const DiskFolder& disk, const std::string& name);
 
 // All members may be called from any thread.
