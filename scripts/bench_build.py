@@ -1,5 +1,7 @@
-"""What the measurements run, built when they begin."""
+"""What the measurements share: the programs that they run, built when they begin, and each other."""
 
+import importlib.machinery
+import importlib.util
 import pathlib
 import shutil
 import subprocess
@@ -27,3 +29,12 @@ def built(folder, *targets):
 def program(options, folder=ROOT / "build"):
     """What --npyfs names, or npyfs of the build folder."""
     return options.npyfs.resolve() if options.npyfs else built(folder, "npyfs")[0]
+
+
+def load(name):
+    """The script scripts/NAME as a module, for what it writes, reads and times."""
+    path = ROOT / "scripts" / name
+    loader = importlib.machinery.SourceFileLoader(name, str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
