@@ -6,6 +6,7 @@
 #include <list>
 #include <new>
 #include <unordered_map>
+#include <utility>
 
 #include "formats/bytes/error.h"
 #include "threads/mutex.h"
@@ -35,6 +36,8 @@ bool is_lasting(ErrorKind kind) {
 // What a block costs besides its bytes: map node, list node, two control blocks.
 constexpr std::uint64_t kBlockOverheadNbytes = 256;
 
+thread_local BlockCache::Asked asked;
+
 }  // namespace
 
 struct BlockCache::Impl {
@@ -54,6 +57,7 @@ struct BlockCache::Impl {
     std::list<Key>::iterator of_source;  // in `by_source`
     std::uint64_t taken_nbytes = 0;
     bool is_spent = false;
+    bool is_ahead = false;  // decoded for nobody who has asked for it yet
   };
 
   using Entries = std::unordered_map<Key, Entry, KeyHash>;
@@ -98,11 +102,14 @@ struct BlockCache::Impl {
   }
 
   void drop_oldest() REQUIRES(mutex) {
-    drop_block(entries.find((spent.empty() ? recent : spent).back()));
+    const auto oldest = entries.find((spent.empty() ? recent : spent).back());
+    ++counts.evicted;
+    drop_block(oldest);
   }
 
   void drop_block(Entries::iterator at) REQUIRES(mutex) {
     const Entry& entry = at->second;
+    counts.ahead_wasted += entry.is_ahead ? 1 : 0;
     held_nbytes -= entry.nbytes;
     spent_nbytes -= entry.is_spent ? entry.nbytes : 0;
     (entry.is_spent ? spent : recent).erase(entry.at);
@@ -157,6 +164,8 @@ struct BlockCache::Impl {
     const MutexLock lock(mutex);
     Entry& entry = entries.at(key);
     entry.nbytes = block->bytes.size() + kBlockOverheadNbytes;
+    ++counts.loads;
+    counts.decoded_nbytes += block->bytes.size();
     entry.flight->block = std::move(block);
     entry.flight->done = true;
     recent.push_front(key);
@@ -174,6 +183,8 @@ struct BlockCache::Impl {
   void fail(const Key& key, const std::exception_ptr& why, bool for_good) {
     const MutexLock lock(mutex);
     const auto at = entries.find(key);
+    ++counts.failures;
+    at->second.is_ahead = false;
     at->second.flight->failure = why;
     at->second.flight->done = true;
     if (for_good && failures < kMostFailures) {
@@ -202,6 +213,7 @@ struct BlockCache::Impl {
   std::uint64_t held_nbytes GUARDED_BY(mutex) = 0;  // of both
   std::uint64_t spent_nbytes GUARDED_BY(mutex) = 0;
   std::uint64_t failures GUARDED_BY(mutex) = 0;
+  CacheCounts counts GUARDED_BY(mutex);
 };
 
 BlockCache::BlockCache(std::uint64_t capacity_nbytes, const Verifier& verifier)
@@ -217,10 +229,17 @@ std::shared_ptr<const Block> BlockCache::find_or_wait(const ChunkSource& chunks,
     impl_->announce(at);
     return nullptr;
   }
+  CacheCounts& counts = impl_->counts;
   const std::shared_ptr<Impl::Flight> flight = at->second.flight;
+  counts.ahead_used += std::exchange(at->second.is_ahead, false) ? 1 : 0;
   if (flight->block != nullptr) {
+    ++counts.hits;
     impl_->use(at->second);
     return flight->block;
+  }
+  if (!flight->done) {
+    ++counts.waits;
+    ++asked.decoded;
   }
   while (!flight->done) {
     impl_->decoded.wait(impl_->mutex);
@@ -247,10 +266,12 @@ std::shared_ptr<const Block> BlockCache::decode(const ChunkSource& chunks, std::
 }
 
 std::shared_ptr<const Block> BlockCache::get(const ChunkSource& chunks, std::uint64_t chunk) {
+  ++asked.all;
   if (auto block = find_or_wait(chunks, chunk)) {
     block->require_unchanged();
     return block;
   }
+  ++asked.decoded;
   return decode(chunks, chunk);
 }
 
@@ -262,6 +283,8 @@ void BlockCache::load(const ChunkSource& chunks, std::uint64_t chunk) {
       return;
     }
     impl_->announce(at);
+    at->second.is_ahead = true;
+    ++impl_->counts.ahead_issued;
   }
   decode(chunks, chunk);
 }
@@ -284,5 +307,15 @@ void BlockCache::note_taken(const std::vector<ChunkUse>& uses) {
 void BlockCache::drop(std::uint64_t serial) { impl_->drop(serial); }
 
 std::uint64_t BlockCache::capacity_nbytes() const { return impl_->capacity_nbytes; }
+
+CacheCounts BlockCache::counts() const {
+  const MutexLock lock(impl_->mutex);
+  CacheCounts counts = impl_->counts;
+  counts.held_nbytes = impl_->held_nbytes;
+  counts.capacity_nbytes = impl_->capacity_nbytes;
+  return counts;
+}
+
+const BlockCache::Asked& BlockCache::asked_by_this_thread() { return asked; }
 
 }  // namespace npyfs

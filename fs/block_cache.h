@@ -20,6 +20,22 @@ struct ChunkUse {
   std::uint64_t nbytes;
 };
 
+// Since the cache was made; of chunks that other chunks are made of, too.
+struct CacheCounts {
+  std::uint64_t hits = 0;      // asked for and held
+  std::uint64_t waits = 0;     // asked for while another thread decoded them
+  std::uint64_t loads = 0;     // decoded
+  std::uint64_t failures = 0;  // could not be decoded
+  std::uint64_t decoded_nbytes = 0;
+  std::uint64_t evicted = 0;  // made room for others
+  // Begun by load(): all, those that somebody asked for later, those that went before that.
+  std::uint64_t ahead_issued = 0;
+  std::uint64_t ahead_used = 0;
+  std::uint64_t ahead_wasted = 0;
+  std::uint64_t held_nbytes = 0;
+  std::uint64_t capacity_nbytes = 0;
+};
+
 class BlockCache : public ChunkCache {
  public:
   // Holds at most `capacity_nbytes` of decoded bytes, or one block, besides what readers hold just
@@ -40,6 +56,15 @@ class BlockCache : public ChunkCache {
   void drop(std::uint64_t serial);
 
   std::uint64_t capacity_nbytes() const;
+  CacheCounts counts() const;
+
+  // How often the calling thread has called get(), of any cache, and how often the chunk had to be
+  // decoded first, by whomever.
+  struct Asked {
+    std::uint64_t all = 0;
+    std::uint64_t decoded = 0;
+  };
+  static const Asked& asked_by_this_thread();
 
  private:
   // Null: the caller is to decode it.

@@ -129,6 +129,8 @@ TEST_F(BlockCacheTest, DecodesOnceForEightThreadsWhateverItsCapacity) {
     std::vector<std::shared_ptr<const Block>> blocks(EightThreads::kThreads);
     threads.run([&](std::size_t i) { blocks[i] = cache.get(chunks, 3); });
     EXPECT_EQ(chunks.decodes(3), 1U);
+    EXPECT_EQ(cache.counts().waits, EightThreads::kThreads - 1);
+    EXPECT_EQ(cache.counts().hits, 0U);
     for (const auto& block : blocks) {
       ASSERT_NE(block, nullptr);
       EXPECT_TRUE(block == blocks[0]);
@@ -439,6 +441,61 @@ TEST_F(BlockCacheTest, LetsGoOfWhatASourceThatEndsHas) {
   for (std::uint64_t chunk = 1; chunk <= most; ++chunk) {
     EXPECT_EQ(stays.decodes(chunk), 1U) << chunk;
   }
+}
+
+TEST_F(BlockCacheTest, CountsWhatItIsAskedFor) {
+  const Chunks chunks(1000, [](std::uint64_t chunk, std::span<std::byte>, DecodeContext&) {
+    if (chunk == 9) {
+      throw Error(ErrorKind::kCorrupt, "bad");
+    }
+  });
+  BlockCache cache(4000, verified_);  // three blocks and what they cost besides
+  const BlockCache::Asked before = BlockCache::asked_by_this_thread();
+  cache.get(chunks, 0);
+  cache.get(chunks, 0);
+  cache.load(chunks, 0);
+  cache.load(chunks, 1);
+  cache.load(chunks, 2);
+  cache.get(chunks, 1);
+  cache.get(chunks, 1);
+  CacheCounts counts = cache.counts();
+  EXPECT_EQ(counts.hits, 3U);
+  EXPECT_EQ(counts.loads, 3U);
+  EXPECT_EQ(counts.decoded_nbytes, 3000U);
+  EXPECT_EQ(counts.evicted, 0U);
+  EXPECT_GE(counts.held_nbytes, 3000U);
+  EXPECT_EQ(counts.capacity_nbytes, 4000U);
+  EXPECT_EQ(counts.ahead_issued, 2U);
+  EXPECT_EQ(counts.ahead_used, 1U);
+  EXPECT_EQ(counts.ahead_wasted, 0U);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THROW(cache.get(chunks, 9), Error);
+  }
+  for (std::uint64_t chunk = 3; chunk < 6; ++chunk) {
+    cache.get(chunks, chunk);
+  }
+  counts = cache.counts();
+  EXPECT_EQ(counts.hits, 3U);
+  EXPECT_EQ(counts.waits, 0U);
+  EXPECT_EQ(counts.loads, 6U);
+  EXPECT_EQ(counts.failures, 1U) << "found once, remembered after that";
+  EXPECT_EQ(counts.evicted, 3U);
+  EXPECT_EQ(counts.ahead_used, 1U);
+  EXPECT_EQ(counts.ahead_wasted, 1U);
+  const BlockCache::Asked& after = BlockCache::asked_by_this_thread();
+  EXPECT_EQ(after.all - before.all, 10U);
+  EXPECT_EQ(after.decoded - before.decoded, 5U) << "0, 9, 3, 4, 5";
+}
+
+TEST_F(BlockCacheTest, WhatGoesWithItsSourceWasWastedToo) {
+  const Chunks chunks(1000);
+  BlockCache cache(1 << 20, verified_);
+  cache.load(chunks, 1);
+  cache.load(chunks, 2);
+  cache.get(chunks, 2);
+  cache.drop(chunks.serial());
+  EXPECT_EQ(cache.counts().ahead_wasted, 1U);
+  EXPECT_EQ(cache.counts().evicted, 0U);
 }
 
 }  // namespace
