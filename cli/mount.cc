@@ -188,6 +188,7 @@ std::optional<KeepOptions> keep_options(const CommandLine& command_line,
 
 int run_mount(const CommandLine& command_line) {
   MountOptions options;
+  options.version = NPYFS_VERSION;
   options.mountpoint = check_mountpoint(command_line.mountpoints.front());
   options.source = device_name(command_line);
   options.foreground = command_line.foreground;

@@ -52,14 +52,17 @@ int report(MountedFs& fs, fuse_ino_t ino, const char* verb) noexcept {
       throw;
     } catch (const Error& error) {
       answer = errno_for_reader(error);
+      fs.stats.count_error(error.kind());
       if (error.kind() == ErrorKind::kChanged) {
         fs.on_source_changed();
       }
       fs.damage.note(fs.tree.path(ino), error);
     } catch (const std::bad_alloc&) {
       answer = ENOMEM;
+      fs.stats.count_other_error();
       throw;
     } catch (const std::exception& error) {
+      fs.stats.count_other_error();
       log_error(fmt::format("{}: cannot {}: {}", fs.tree.path(ino), verb, error.what()));
     }
   } catch (...) {
@@ -68,15 +71,27 @@ int report(MountedFs& fs, fuse_ino_t ino, const char* verb) noexcept {
   return answer;
 }
 
-// Runs one operation and sees to it that it is answered once, whatever is thrown.
+// Runs one operation and sees to it that it is answered once, whatever is thrown. The operation
+// counts the request with the timer that it is given.
 template <typename Operation>
-void guard(fuse_req_t req, fuse_ino_t ino, const char* verb, Operation&& operation) {
+void guard_timed(fuse_req_t req, fuse_ino_t ino, const char* verb, Operation&& operation) {
   MountedFs& fs = fs_of(req);
+  RequestTimer timer(fs.stats);
   try {
-    operation(fs);
+    operation(fs, timer);
   } catch (...) {
     fuse_reply_err(req, report(fs, ino, verb));
   }
+}
+
+// The same for requests of one kind.
+template <typename Operation>
+void guard(fuse_req_t req, fuse_ino_t ino, RequestKind kind, const char* verb,
+           Operation&& operation) {
+  guard_timed(req, ino, verb, [&](MountedFs& fs, RequestTimer& timer) {
+    timer.count(kind);
+    operation(fs);
+  });
 }
 
 template <typename Text>
@@ -203,7 +218,7 @@ void on_init(void* userdata, fuse_conn_info* conn) {
 }
 
 void on_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
-  guard(req, parent, "look up", [&](MountedFs& fs) {
+  guard(req, parent, RequestKind::kLookup, "look up", [&](MountedFs& fs) {
     trace([&] { return fmt::format("lookup {} in {}", name, fs.tree.path(parent)); });
     const auto ino = fs.tree.lookup(parent, name);
     if (!ino) {
@@ -221,7 +236,7 @@ void on_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
 }
 
 void on_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info* /*file*/) {
-  guard(req, ino, "stat", [&](MountedFs& fs) {
+  guard(req, ino, RequestKind::kStat, "stat", [&](MountedFs& fs) {
     trace([&] { return fmt::format("getattr {}", fs.tree.path(ino)); });
     const struct stat status = stat_of(fs, find_entry(fs, ino));
     fuse_reply_attr(req, &status, kForever);
@@ -229,7 +244,7 @@ void on_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info* /*file*/) {
 }
 
 void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
-  guard(req, ino, "open", [&](MountedFs& fs) {
+  guard_timed(req, ino, "open", [&](MountedFs& fs, RequestTimer& timer) {
     trace([&] { return fmt::format("open {}", fs.tree.path(ino)); });
     const Entry entry = find_entry(fs, ino);
     if ((file->flags & O_ACCMODE) != O_RDONLY) {
@@ -258,9 +273,11 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
       // O_DIRECT reads come to us: file systems want places and sizes of their own for them, or
       // have none, and those of a mount are right wherever they are.
       file->direct_io = (file->flags & O_DIRECT) != 0 ? 1 : 0;
+      timer.count(RequestKind::kOpenNative);
       reply_open(req, fs, ino, *file, backing);
       return;
     }
+    timer.count(RequestKind::kOpen);
     file->keep_cache = 1;
     if (kept != nullptr) {
       file->fh = fs.open_files.add({nullptr, std::move(kept)});
@@ -274,23 +291,38 @@ void on_release(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
   fuse_reply_err(req, 0);
 }
 
+// How many of so many bytes from `begin` on a file of `end` bytes has.
+std::size_t clip_nbytes(std::uint64_t begin, std::size_t nbytes, std::uint64_t end) {
+  return std::min<std::uint64_t>(nbytes, end - std::min(begin, end));
+}
+
 // False where not all of it is kept.
-bool reply_kept(fuse_req_t req, const KeptArray& kept, std::uint64_t begin, std::size_t nbytes) {
+bool reply_kept(fuse_req_t req, const KeptArray& kept, std::uint64_t begin, std::size_t nbytes,
+                RequestTimer& timer) {
   thread_local Scratch scratch;
   scratch.clear();
-  const std::size_t n =
-      std::min<std::uint64_t>(nbytes, kept.nbytes() - std::min(begin, kept.nbytes()));
+  const std::size_t n = clip_nbytes(begin, nbytes, kept.nbytes());
   const std::span<std::byte> bytes(scratch.take(n), n);
   if (!kept.read(begin, bytes)) {
     return false;
   }
+  timer.count(ReadWay::kKept, bytes.size());
   fuse_reply_buf(req, reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return true;
 }
 
+// How what was asked of caches since `before` was answered.
+ReadWay way_since(const BlockCache::Asked& before) {
+  const BlockCache::Asked& now = BlockCache::asked_by_this_thread();
+  if (now.decoded != before.decoded) {
+    return ReadWay::kDecoded;
+  }
+  return now.all != before.all ? ReadWay::kCached : ReadWay::kMapped;
+}
+
 void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
              fuse_file_info* file) {
-  guard(req, ino, "read", [&](MountedFs& fs) {
+  guard_timed(req, ino, "read", [&](MountedFs& fs, RequestTimer& timer) {
     trace([&] { return fmt::format("read {} {}+{}", fs.tree.path(ino), offset, nbytes); });
     const auto begin = static_cast<std::uint64_t>(offset);
     const OpenFile open_file = fs.open_files.find(file->fh);
@@ -303,15 +335,17 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
     const Entry entry = find_entry(fs, ino);
     const File& opened = file_of(entry);
     require_unchanged(opened.sources());
-    if (open_file.kept != nullptr && reply_kept(req, *open_file.kept, begin, nbytes)) {
+    if (open_file.kept != nullptr && reply_kept(req, *open_file.kept, begin, nbytes, timer)) {
       return;
     }
+    const BlockCache::Asked before = BlockCache::asked_by_this_thread();
     fs.fetcher.read(
         {begin, begin + nbytes},
         [&](ByteRange range, Plan& plan) { opened.plan_read(range, plan); }, gathered);
     // Once this is answered, the kernel may let go of the view that the file is of.
     const auto kept = gathered.chunk_uses().empty() ? nullptr : opened.weak_from_this().lock();
     const auto& parts = gathered.parts();
+    timer.count(way_since(before), clip_nbytes(begin, nbytes, opened.nbytes()));
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
     if (open_file.kept != nullptr) {
       fs.kept->note_read(open_file.kept, begin, parts);
@@ -390,7 +424,7 @@ class Listing {
 };
 
 void list(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset, bool plus) {
-  guard(req, ino, "list", [&](MountedFs& fs) {
+  guard(req, ino, RequestKind::kList, "list", [&](MountedFs& fs) {
     trace([&] { return fmt::format("readdir {} from {}", fs.tree.path(ino), offset); });
     const Entry entry = find_entry(fs, ino);
     if (entry.directory() == nullptr) {
@@ -419,7 +453,7 @@ void on_readdirplus(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t of
 }
 
 void on_statfs(fuse_req_t req, fuse_ino_t ino) {
-  guard(req, ino, "statfs", [&](MountedFs& fs) {
+  guard(req, ino, RequestKind::kStatfs, "statfs", [&](MountedFs& fs) {
     struct statvfs status {};
     status.f_bsize = status.f_frsize = 4096;
     status.f_blocks = fs.tree.total_nbytes() / 4096 + 1;
@@ -457,7 +491,7 @@ Xattrs xattrs_of(const MountedFs& fs, fuse_ino_t ino) {
 }
 
 void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t nbytes) {
-  guard(req, ino, "read attributes", [&](MountedFs& fs) {
+  guard(req, ino, RequestKind::kXattr, "read attributes", [&](MountedFs& fs) {
     for (const auto& [key, value] : xattrs_of(fs, ino)) {
       if (key == name) {
         reply_xattr(req, value, nbytes);
@@ -469,7 +503,7 @@ void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t n
 }
 
 void on_listxattr(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes) {
-  guard(req, ino, "list attributes", [&](MountedFs& fs) {
+  guard(req, ino, RequestKind::kXattr, "list attributes", [&](MountedFs& fs) {
     std::string names;
     for (const auto& [key, value] : xattrs_of(fs, ino)) {
       names += key;

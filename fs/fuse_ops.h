@@ -21,6 +21,7 @@
 #include "fs/kept_arrays.h"
 #include "fs/native_files.h"
 #include "fs/read_ahead.h"
+#include "fs/request_stats.h"
 #include "threads/mutex.h"
 
 namespace npyfs {
@@ -52,6 +53,7 @@ struct MountedFs {
   const Fetcher& fetcher;
   BlockCache& cache;
   DamageLog& damage;
+  RequestStats& stats;
   OpenFiles& open_files;
   uid_t owner_uid = 0;
   gid_t owner_gid = 0;

@@ -59,6 +59,9 @@ class KeptArrays {
   void note_read(const std::shared_ptr<KeptArray>& array, std::uint64_t offset,
                  std::span<const iovec> parts) noexcept;
 
+  const KeptCounts& counts() const { return folder_->counts(); }
+  FillQueue::Counts queue_counts() const { return queue_ ? queue_->counts() : FillQueue::Counts(); }
+
  private:
   std::optional<KeptKey> key_of(const std::string& path, const NpyFile& file) const;
 

@@ -40,6 +40,8 @@ class NativeFiles {
   std::int32_t open(Ino ino, const File& file, const KeptArray* kept = nullptr);
   // Whether the kernel reads any file by itself.
   bool are_possible() const { return !refusal_; }
+  // Why not; empty where it does.
+  std::string why_not() const { return refusal_ ? refusal_->why : ""; }
   // Whether open() gave, or would give, one.
   bool is_native(Ino ino, const File& file);
 

@@ -25,6 +25,9 @@
 #include "fs/notifier.h"
 #include "fs/passthrough.h"
 #include "fs/read_ahead.h"
+#include "fs/request_stats.h"
+#include "fs/stats.h"
+#include "fs/take_figures.h"
 
 namespace npyfs {
 
@@ -123,13 +126,21 @@ void keep_heap_small() {
 int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& verified,
                   const MountOptions& options) {
   DamageLog damage;
+  RequestStats stats;
   std::unique_ptr<Notifier> notifier;
-  Forest tree(dataset, options.header_align, {{kErrorsFile, [&damage] { return damage.lines(); }}},
-              [&notifier] { notifier->note_news(); });
+  const MountBegin begin{options.version, options.mountpoint};
+  const MountedFs* mounted = nullptr;  // asked once it serves
+  const StatusTexts texts = {
+      {kErrorsFile, [&] { return damage.lines(); }},
+      {kStatsFile, [&] { return stats_json(take_figures(*mounted, begin)); }},
+      {kMetricsFile, [&] { return stats_metrics(take_figures(*mounted, begin)); }}};
+  Forest tree(dataset, options.header_align, texts, [&notifier] { notifier->note_news(); });
   const Fetcher fetcher(cache, verified);
   OpenFiles open_files;
-  MountedFs fs{tree,       fetcher,    cache,      damage,
-               open_files, ::getuid(), ::getgid(), [&notifier] { notifier->note_change(); }};
+  MountedFs fs{tree,       fetcher,    cache,
+               damage,     stats,      open_files,
+               ::getuid(), ::getgid(), [&notifier] { notifier->note_change(); }};
+  mounted = &fs;
   const std::string why_not_native = why_no_passthrough();
   fs.wants_passthrough = options.passthrough && why_not_native.empty();
 

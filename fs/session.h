@@ -17,6 +17,7 @@
 namespace npyfs {
 
 struct MountOptions {
+  std::string version;  // of the program
   std::string mountpoint;
   std::string source;  // shown as the device in /proc/mounts
   bool foreground = false;

@@ -136,8 +136,11 @@ class Tree {
   std::uint64_t total_files_ = 0;
 };
 
-// Name of the unlisted directory of status files, and of that which lists what could not be read.
+// Name of the unlisted directory of status files, and of those: what could not be read, and the
+// mount's figures as JSON and for Prometheus.
 inline constexpr const char* kStatusDirectory = ".npyfs";
 inline constexpr const char* kErrorsFile = "errors";
+inline constexpr const char* kStatsFile = "stats";
+inline constexpr const char* kMetricsFile = "metrics";
 
 }  // namespace npyfs

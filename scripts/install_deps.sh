@@ -14,6 +14,7 @@ build_packages=(
 test_packages=(
   libgtest-dev libgmock-dev libarchive-dev
   python3-h5py python3-zarr  # other readers to hold ours against
+  python3-prometheus-client  # its parser reads .npyfs/metrics
   bzip2 lz4 xz-utils zstd    # pack shards
   attr mount                 # getfattr, mount(8)
   clang clang-format clang-tidy
