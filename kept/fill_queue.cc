@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "threads/idle_thread.h"
 #include "threads/quiet_thread.h"
 
 namespace npyfs {
@@ -54,6 +55,7 @@ FillQueue::~FillQueue() {
     to_check_.clear();
   }
   changed_.notify_all();
+  drain();
   writer_.join();
   syncer_.join();
 }
@@ -122,14 +124,28 @@ void FillQueue::check_later(const std::shared_ptr<KeptArray>& array) noexcept {
   changed_.notify_all();
 }
 
+// One thread at a time, so that one alone finds that an array has become complete.
+bool FillQueue::can_sync() const {
+  return !is_syncing_ && (!unsynced_.empty() || !to_check_.empty());
+}
+
 bool FillQueue::is_idle() const {
-  return waiting_.empty() && unsynced_.empty() && to_check_.empty() && !is_writing_ && !is_syncing_;
+  return waiting_.empty() && unsynced_.empty() && to_check_.empty() && writing_ == 0 &&
+         !is_syncing_;
 }
 
 void FillQueue::drain() {
-  const MutexLock lock(mutex_);
-  while (!is_idle()) {
-    changed_.wait(mutex_);
+  while (true) {
+    if (write_some() || sync_some()) {
+      continue;
+    }
+    const MutexLock lock(mutex_);
+    if (is_idle()) {
+      return;
+    }
+    if (waiting_.empty() && !can_sync()) {
+      changed_.wait(mutex_);
+    }
   }
 }
 
@@ -154,8 +170,8 @@ std::vector<FullBlock> FillQueue::take_blocks() {
 }
 
 void FillQueue::write_all() {
+  become_patient_thread();
   while (true) {
-    std::vector<FullBlock> blocks;
     {
       const MutexLock lock(mutex_);
       while (waiting_.empty()) {
@@ -164,16 +180,29 @@ void FillQueue::write_all() {
         }
         changed_.wait(mutex_);
       }
-      blocks = take_blocks();
-      is_writing_ = true;
     }
-    write(blocks);
-    {
-      const MutexLock lock(mutex_);
-      is_writing_ = false;
-    }
-    changed_.notify_all();
+    write_some();
   }
+}
+
+// False: nothing waits to be written.
+bool FillQueue::write_some() {
+  std::vector<FullBlock> blocks;
+  {
+    const MutexLock lock(mutex_);
+    if (waiting_.empty()) {
+      return false;
+    }
+    blocks = take_blocks();
+    ++writing_;
+  }
+  write(blocks);
+  {
+    const MutexLock lock(mutex_);
+    --writing_;
+  }
+  changed_.notify_all();
+  return true;
 }
 
 void FillQueue::write(std::vector<FullBlock>& blocks) {
@@ -201,47 +230,60 @@ void FillQueue::write(std::vector<FullBlock>& blocks) {
 }
 
 void FillQueue::sync_all() {
+  become_patient_thread();
   while (true) {
-    std::shared_ptr<KeptArray> array;
-    Keys blocks;
     {
       const MutexLock lock(mutex_);
-      while (unsynced_.empty() && to_check_.empty()) {
-        if (is_ending_ && waiting_.empty() && !is_writing_) {
+      while (!can_sync()) {
+        if (is_ending_ && is_idle()) {
           return;
         }
         changed_.wait(mutex_);
       }
-      is_syncing_ = true;
-      if (!unsynced_.empty()) {
-        auto first = unsynced_.extract(unsynced_.begin());
-        array = first.key();
-        blocks = std::move(first.mapped());
-      } else {
-        array = std::move(to_check_.front());
-        to_check_.pop_front();
-      }
     }
-    const bool was_complete = array->is_complete();
-    if (blocks.empty()) {
-      array->check();
-    } else {
-      sync(array, blocks);
-    }
-    if (!was_complete && array->is_complete()) {
-      try {
-        options_.on_complete(array);
-      } catch (const std::exception&) {
-        // Whoever listens could not: the array is found complete when it is opened again.
-      }
-    }
-    array.reset();
-    {
-      const MutexLock lock(mutex_);
-      is_syncing_ = false;
-    }
-    changed_.notify_all();
+    sync_some();
   }
+}
+
+// False: there is nothing to sync and nothing to check, or another thread is at it.
+bool FillQueue::sync_some() {
+  std::shared_ptr<KeptArray> array;
+  Keys blocks;
+  {
+    const MutexLock lock(mutex_);
+    if (!can_sync()) {
+      return false;
+    }
+    if (!unsynced_.empty()) {
+      auto first = unsynced_.extract(unsynced_.begin());
+      array = first.key();
+      blocks = std::move(first.mapped());
+    } else {
+      array = std::move(to_check_.front());
+      to_check_.pop_front();
+    }
+    is_syncing_ = true;
+  }
+  const bool was_complete = array->is_complete();
+  if (blocks.empty()) {
+    array->check();
+  } else {
+    sync(array, blocks);
+  }
+  if (!was_complete && array->is_complete()) {
+    try {
+      options_.on_complete(array);
+    } catch (const std::exception&) {
+      // Whoever listens could not: the array is found complete when it is opened again.
+    }
+  }
+  array.reset();
+  {
+    const MutexLock lock(mutex_);
+    is_syncing_ = false;
+  }
+  changed_.notify_all();
+  return true;
 }
 
 void FillQueue::sync(const std::shared_ptr<KeptArray>& array, const Keys& blocks) {

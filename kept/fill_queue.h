@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Keeps what readers were given: their pieces become blocks; one thread writes these into the page
-// cache, another one syncs them and says that they are there. A disk that is too slow loses blocks;
-// no reader ever waits for it.
+// cache, another one syncs them and says that they are there. Both leave the processor to others:
+// where readers need all of it, and where the disk is too slow, blocks are lost, and no reader ever
+// waits for it.
 
 #pragma once
 
@@ -61,7 +62,8 @@ class FillQueue {
   // KeptArray::needs_check().
   void check_later(const std::shared_ptr<KeptArray>& array) noexcept;
 
-  // Returns once all blocks that were full before are there, or given up.
+  // Returns once all blocks that were full before are there, or given up. The caller works on it,
+  // too: he is in a hurry, the threads are not.
   void drain();
 
   struct Counts {
@@ -78,9 +80,12 @@ class FillQueue {
   void add_waiting(FullBlock full);
   void write_all();
   void sync_all();
+  bool write_some();
+  bool sync_some();
   std::vector<FullBlock> take_blocks() REQUIRES(mutex_);
   void write(std::vector<FullBlock>& blocks);
   void sync(const std::shared_ptr<KeptArray>& array, const Keys& blocks);
+  bool can_sync() const REQUIRES(mutex_);
   bool is_idle() const REQUIRES(mutex_);
 
   FillOptions options_;
@@ -93,7 +98,7 @@ class FillQueue {
   std::set<Key> on_their_way_ GUARDED_BY(mutex_);  // waiting, or not there yet
   std::uint64_t waiting_nbytes_ GUARDED_BY(mutex_) = 0;
   std::uint64_t dropped_ GUARDED_BY(mutex_) = 0;
-  bool is_writing_ GUARDED_BY(mutex_) = false;
+  int writing_ GUARDED_BY(mutex_) = 0;  // threads that are at it
   bool is_syncing_ GUARDED_BY(mutex_) = false;
   bool is_ending_ GUARDED_BY(mutex_) = false;
   std::thread writer_;

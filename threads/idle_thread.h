@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads whose work nobody waits for.
+// Threads whose work nobody waits for, or not yet.
 
 #pragma once
 
 #include <linux/ioprio.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,6 +18,14 @@ inline void become_idle_thread() {
   const sched_param none{};
   (void)::sched_setscheduler(0, SCHED_IDLE, &none);
   (void)::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+}
+
+// From now on the calling thread gets little of the processor where others want it, and never
+// nothing: of work that must end some day. As above there is no way back.
+inline void become_patient_thread() {
+  constexpr int kLeastWeight = 19;
+  // In Linux this is the thread's own.
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kLeastWeight);
 }
 
 }  // namespace npyfs
