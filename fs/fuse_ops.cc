@@ -273,6 +273,9 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
       // O_DIRECT reads come to us: file systems want places and sizes of their own for them, or
       // have none, and those of a mount are right wherever they are.
       file->direct_io = (file->flags & O_DIRECT) != 0 ? 1 : 0;
+      if (kept != nullptr && file->direct_io) {
+        file->fh = fs.open_files.add({nullptr, std::move(kept)});
+      }
       timer.count(RequestKind::kOpenNative);
       reply_open(req, fs, ino, *file, backing);
       return;
