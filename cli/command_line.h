@@ -14,12 +14,12 @@
 
 namespace npyfs {
 
-enum class Verb { kMount, kUmount, kInfo, kHelp, kVersion };
+enum class Verb { kMount, kUmount, kInfo, kStats, kHelp, kVersion };
 
 struct CommandLine {
   Verb verb = Verb::kMount;
   std::vector<std::string> sources;
-  std::vector<std::string> mountpoints;  // one for mount, one or more for umount
+  std::vector<std::string> mountpoints;  // one for mount and stats, one or more for umount
 
   DatasetOptions dataset;
   // What dataset.view is made of: words, and --rank and --world-size.
@@ -43,8 +43,9 @@ struct CommandLine {
   bool passthrough = true;                // not with -o no_passthrough
   std::vector<std::string> fuse_options;  // for libfuse and the kernel, as they are
 
-  // info
+  // info, stats
   bool json = false;
+  bool watch = false;  // stats: again every second
 };
 
 }  // namespace npyfs

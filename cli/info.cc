@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "cli/load.h"
+#include "cli/output.h"
+#include "cli/sizes.h"
 #include "formats/bytes/error.h"
 #include "fs/passthrough.h"
 
@@ -20,21 +22,11 @@ namespace npyfs {
 
 namespace {
 
-using Row = std::array<std::string, 7>;
-
 // "960 bytes", "3932 bytes (3.8 KiB)".
 std::string size_text(std::uint64_t nbytes) {
-  if (nbytes < 1024) {
-    return fmt::format("{} bytes", nbytes);
-  }
-  constexpr std::string_view kUnits = "KMGTPE";
-  double value = static_cast<double>(nbytes) / 1024;
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  return fmt::format("{} bytes ({:.1f} {}iB)", nbytes, value, kUnits[unit]);
+  const std::string exact = fmt::format("{} bytes", nbytes);
+  const std::string brief = short_size(nbytes);
+  return brief == exact ? exact : fmt::format("{} ({})", exact, brief);
 }
 
 std::string sources_text(const std::vector<SourcePtr>& sources) {
@@ -61,7 +53,7 @@ std::string storage_text(const NamedArray& named) {
 // Whether the kernel can read it by itself, where it may.
 bool is_native(const NamedArray& named) { return named.whole != nullptr && named.whole->is_file(); }
 
-Row row_of(const NamedArray& named, bool may_be_native) {
+std::vector<std::string> row_of(const NamedArray& named, bool may_be_native) {
   return {printable(named.name) + ".npy",
           named.array->dtype().text(),
           shape_text(named.array->shape()),
@@ -69,22 +61,6 @@ Row row_of(const NamedArray& named, bool may_be_native) {
           may_be_native && is_native(named) ? "native" : storage_text(named),
           named.format,
           sources_text(named.sources)};
-}
-
-void print_table(std::string& out, const std::vector<Row>& rows) {
-  std::array<std::size_t, std::tuple_size_v<Row>> widths{};
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += fmt::format("  {:<{}}", row[i], widths[i]);
-    }
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
 }
 
 std::string attributes_text(const Dict& attributes) {
@@ -122,11 +98,12 @@ Value array_value(const NamedArray& named, bool may_be_native) {
 }
 
 void print_arrays(std::string& out, const std::vector<NamedArray>& arrays, bool may_be_native) {
-  std::vector<Row> rows = {{"array", "dtype", "shape", "bytes", "stored", "format", "from"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"array", "dtype", "shape", "bytes", "stored", "format", "from"}};
   for (const NamedArray& array : arrays) {
     rows.push_back(row_of(array, may_be_native));
   }
-  print_table(out, rows);
+  out += table_text(rows, "  ");
 }
 
 // "attrs  a, b" under a group and under each of its arrays that have any.
@@ -196,12 +173,6 @@ bool has_native(const Dataset& dataset) {
     found = found || is_native(array);
   });
   return found;
-}
-
-void print_all(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw system_error("standard output", "write", errno);
-  }
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 //
 // npyfs: ML data sets as .npy files.
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -14,6 +13,8 @@
 #include "cli/mount.h"
 #include "cli/option_table.h"
 #include "cli/options.h"
+#include "cli/output.h"
+#include "cli/stats.h"
 #include "cli/umount.h"
 #include "formats/bytes/error.h"
 #include "formats/hdf5/child.h"
@@ -25,26 +26,23 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
-int print_to_stdout(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    throw system_error("standard output", "write", errno);
-  }
-  return 0;
-}
-
 int run(const std::vector<std::string>& arguments) {
   const CommandLine command_line = parse_command_line(arguments);
   switch (command_line.verb) {
     case Verb::kHelp:
-      return print_to_stdout(help_text());
+      print_all(help_text());
+      return 0;
     case Verb::kVersion:
-      return print_to_stdout("npyfs " NPYFS_VERSION "\n");
+      print_all("npyfs " NPYFS_VERSION "\n");
+      return 0;
     case Verb::kMount:
       return run_mount(command_line);
     case Verb::kUmount:
       return run_umount(command_line);
     case Verb::kInfo:
       return run_info(command_line);
+    case Verb::kStats:
+      return run_stats(command_line);
   }
   return kFailed;
 }

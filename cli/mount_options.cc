@@ -48,8 +48,9 @@ bool is_dropped(std::string_view name) {
 
 void apply_long_option(CommandLine& command_line, const OptionRow& row, bool has_value,
                        const std::string& value) {
-  if (row.place == OptionRow::Place::kInfo) {
-    throw Error(ErrorKind::kUsage, fmt::format("-o {}: belongs to npyfs info", row.name));
+  if (row.place != OptionRow::Place::kDataset && row.place != OptionRow::Place::kMount) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("-o {}: belongs to npyfs {}", row.name, place_verbs(row.place)));
   }
   if (has_value != (row.value != nullptr)) {
     throw Error(ErrorKind::kUsage,

@@ -45,9 +45,9 @@ void apply_attr(CommandLine& line, std::string_view option, const std::string& t
 constexpr unsigned kMostThreads = 1024;
 constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
-const std::array<OptionRow, 34> kOwnRows = {{
+const std::array<OptionRow, 35> kOwnRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
-     "stack, concat, pad or bytes (default: stack if\nall items have one shape, else concat)",
+     "stack, concat, pad, bytes (default: stack or concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        assign(line.dataset.fields.layout, option, text, parse_layout);
      }},
@@ -189,9 +189,13 @@ const std::array<OptionRow, 34> kOwnRows = {{
        line.debug = true;
        line.foreground = true;
      }},
-    {Place::kInfo, "json", nullptr, nullptr, "prints JSON (default: a table)",
+    {Place::kReport, "json", nullptr, nullptr, "info, stats: prints JSON (default: a table)",
      [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
        line.json = true;
+     }},
+    {Place::kStats, "watch", nullptr, nullptr, "stats: again every second",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
+       line.watch = true;
      }},
 }};
 
@@ -251,6 +255,19 @@ void print_rows(std::string& out, Place place) {
 
 }  // namespace
 
+std::string_view place_verbs(Place place) {
+  switch (place) {
+    case Place::kDataset:
+    case Place::kMount:
+      return "mount";
+    case Place::kReport:
+      return "info, stats";
+    case Place::kStats:
+      return "stats";
+  }
+  return "";
+}
+
 std::span<const OptionRow> option_rows() {
   static const std::vector<OptionRow> rows = make_rows();
   return rows;
@@ -287,6 +304,7 @@ std::string help_text() {
       "npyfs shows ML data sets as .npy files, without copying them.\n\n"
       "usage: npyfs [mount] [OPTIONS] SOURCE... MOUNTPOINT\n"
       "       npyfs info [--json] [OPTIONS] SOURCE...    what a mount would show\n"
+      "       npyfs stats [--json] [--watch] MOUNTPOINT    what a mount has done\n"
       "       npyfs umount MOUNTPOINT...\n\n"
       "SOURCE is [SPLIT[/ARRAY]=][FORMAT:]LOCATION. LOCATION is a file, a directory,\n"
       "shard-{000..123}.rec, 'a*.rec' or 'a.rec;b.rec'. SPLIT is train, val, test or\n"
@@ -302,9 +320,9 @@ std::string help_text() {
   print_option(out, "-o NAME[=VALUE],...",
                "mount(8)'s, long options (verify=never), source=SOURCE\nfor more, no_passthrough; "
                "\\, is a comma in a value");
-  out += "Info:\n";
-  print_rows(out, Place::kInfo);
   out += "Other:\n";
+  print_rows(out, Place::kReport);
+  print_rows(out, Place::kStats);
   print_option(out, "-h, --help", "prints this");
   print_option(out, "-V, --version", "prints the version");
   out += "\nExit codes: 0 done, 1 refused or failed, 2 wrong usage.\n";

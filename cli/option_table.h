@@ -16,7 +16,7 @@
 namespace npyfs {
 
 struct OptionRow {
-  enum class Place { kDataset, kMount, kInfo };
+  enum class Place { kDataset, kMount, kReport, kStats };
 
   Place place;
   const char* name;       // "dtype"
@@ -29,6 +29,9 @@ struct OptionRow {
 };
 
 std::span<const OptionRow> option_rows();
+
+// The verbs that take the options of a place, for messages: "info, stats".
+std::string_view place_verbs(OptionRow::Place place);
 
 // Applies the option and notes it in CommandLine::shaping, if arrays depend on it.
 void apply_option(CommandLine& command_line, const OptionRow& row, std::string_view option,

@@ -24,8 +24,10 @@ namespace {
 
 using Place = OptionRow::Place;
 
-const std::array<std::pair<std::string, Verb>, 3> kVerbs = {
-    {{"mount", Verb::kMount}, {"umount", Verb::kUmount}, {"info", Verb::kInfo}}};
+const std::array<std::pair<std::string, Verb>, 4> kVerbs = {{{"mount", Verb::kMount},
+                                                             {"umount", Verb::kUmount},
+                                                             {"info", Verb::kInfo},
+                                                             {"stats", Verb::kStats}}};
 
 std::optional<Verb> find_verb(std::string_view word) {
   for (const auto& [name, verb] : kVerbs) {
@@ -118,12 +120,14 @@ Collected collect(const std::vector<std::string>& arguments) {
 }
 
 void require_place(const OptionRow& row, Verb verb) {
-  const bool fits = (row.place == Place::kDataset && verb != Verb::kUmount) ||
-                    (row.place == Place::kMount && verb == Verb::kMount) ||
-                    (row.place == Place::kInfo && verb == Verb::kInfo);
+  const bool fits =
+      (row.place == Place::kDataset && (verb == Verb::kMount || verb == Verb::kInfo)) ||
+      (row.place == Place::kMount && verb == Verb::kMount) ||
+      (row.place == Place::kReport && (verb == Verb::kInfo || verb == Verb::kStats)) ||
+      (row.place == Place::kStats && verb == Verb::kStats);
   if (!fits) {
-    throw Error(ErrorKind::kUsage, fmt::format("--{} belongs to npyfs {}", row.name,
-                                               row.place == Place::kInfo ? "info" : "mount"));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--{} belongs to npyfs {}", row.name, place_verbs(row.place)));
   }
 }
 
@@ -160,6 +164,16 @@ void take_positionals(CommandLine& line, std::vector<std::string> positionals) {
     line.mountpoints = std::move(positionals);
     if (line.mountpoints.empty()) {
       throw Error(ErrorKind::kUsage, "MOUNTPOINT is missing: npyfs umount MOUNTPOINT...");
+    }
+    return;
+  }
+  if (line.verb == Verb::kStats) {
+    line.mountpoints = std::move(positionals);
+    if (line.mountpoints.size() != 1) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: npyfs stats MOUNTPOINT", line.mountpoints.empty()
+                                                                ? "MOUNTPOINT is missing"
+                                                                : "more than one MOUNTPOINT"));
     }
     return;
   }

@@ -28,6 +28,15 @@ TEST(Options, Verbs) {
   EXPECT_EQ(parse_command_line({"-f", "mount", "a", "mnt"}).sources, (Texts{"a"}));
   EXPECT_EQ(parse_command_line({"info", "a", "b"}).sources, (Texts{"a", "b"}));
   EXPECT_EQ(parse_command_line({"info", "a", "--json"}).json, true);
+  EXPECT_EQ(parse_command_line({"stats", "a"}).verb, Verb::kStats);
+  EXPECT_EQ(parse_command_line({"stats", "a"}).mountpoints, (Texts{"a"}));
+  EXPECT_EQ(parse_command_line({"stats", "a", "--watch"}).watch, true);
+  EXPECT_EQ(parse_command_line({"stats", "--json", "a"}).json, true);
+  expect_says(wrong_usage({"stats"}), {"MOUNTPOINT is missing"});
+  expect_says(wrong_usage({"stats", "a", "b"}), {"more than one"});
+  expect_says(wrong_usage({"info", "a", "--watch"}), {"--watch", "stats"});
+  expect_says(wrong_usage({"stats", "a", "--verify=never"}), {"--verify", "mount"});
+  expect_says(wrong_usage({"a", "mnt", "-o", "watch"}), {"watch", "stats"});
   EXPECT_EQ(parse_command_line({"umount", "a", "b"}).mountpoints, (Texts{"a", "b"}));
   EXPECT_EQ(parse_command_line({"--help"}).verb, Verb::kHelp);
   EXPECT_EQ(parse_command_line({"mount", "-h"}).verb, Verb::kHelp);

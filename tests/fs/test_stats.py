@@ -4,13 +4,16 @@ import json
 import os
 import pathlib
 import re
+import signal
+import subprocess
 import threading
 import unittest
 
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
-from mounting import PAGE, MountTest, npyfs, read_direct, run, saved, unmount
+from mounting import (NPYFS, PAGE, TIMEOUT, MountTest, npyfs, read_direct, run, saved, unmount,
+                      wait_for_exit)
 from test_damage import flip
 from writers import write_ffrecord
 
@@ -302,6 +305,57 @@ class Texts(StatsTest):
         for name, *_ in metrics_of(mnt):
             base = re.sub(r"_(bucket|sum|count)$", "", name)
             self.assertTrue({name, base} & told, f"{name} is not explained")
+
+
+class Command(StatsTest):
+    def test_a_table(self):
+        mnt = self.mount_pages()
+        read_direct(mnt / "train/x.npy", PAGE, PAGE)
+        for path in (mnt, mnt / "train", mnt / "train/x.npy", mnt / "@shuffle=1/train"):
+            done = npyfs("stats", path)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), path)
+            self.assertTrue(done.stdout.startswith(f"{mnt}: npyfs "), done.stdout)
+            self.assertRegex(done.stdout, r"(?m)^all +1 +4\.0 KiB  ")
+            self.assertRegex(done.stdout, r"(?m)^errors +none$")
+
+    def test_json_is_the_file(self):
+        mnt = self.mount_pages()
+        done = npyfs("stats", "--json", ".", cwd=mnt / "train")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        before, now = json.loads(done.stdout), stats_of(mnt)
+        self.assertEqual(set(before), set(now))
+        self.assertEqual(before["start_time_seconds"], now["start_time_seconds"])
+        self.assertEqual(before["reads"], now["reads"])
+
+    def test_watching_without_a_terminal(self):
+        mnt = self.mount_pages()
+        with subprocess.Popen([NPYFS, "stats", "--watch", str(mnt)], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
+            for _ in range(2):
+                self.assertRegex(watch.stdout.readline(),
+                                 r"^[\d.]+ (bytes|KiB)/s read in \d+/s, .* errors\n$")
+            unmount(mnt)
+            said = watch.communicate(timeout=TIMEOUT)[1]
+        self.assertEqual(watch.returncode, 1)
+        self.assertEqual(said.count("\n"), 1, said)
+
+    def test_what_is_no_mount(self):
+        for path, words in ((self.folder, "no npyfs mount"), (self.folder / "none", "No such file"),
+                            ("/proc/self", "proc")):
+            done = npyfs("stats", path)
+            self.assertEqual(done.returncode, 1, path)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn(words, done.stderr)
+
+    def test_a_mount_whose_server_is_gone(self):
+        mnt = self.mount_pages()
+        daemon = self.daemon(mnt)
+        os.kill(daemon, signal.SIGKILL)
+        wait_for_exit(daemon)
+        done = npyfs("stats", mnt)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("server is gone", done.stderr)
+        self.assertIn("umount", done.stderr)
 
 
 class ManyReaders(StatsTest):
