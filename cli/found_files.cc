@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/expand.h"
+#include "formats/bytes/descriptor_pool.h"
 #include "formats/bytes/error.h"
 #include "formats/bytes/storage.h"
 #include "formats/registry.h"
@@ -34,18 +35,6 @@ std::string formats_with_extensions() {
     }
   }
   return text;
-}
-
-SourcePtr open_file(const Storage& paths, const std::string& path) {
-  try {
-    return paths.open(path, Storage::Keep::kAlways);
-  } catch (const Error& error) {
-    if (error.to_errno() != EMFILE) {
-      throw;
-    }
-    throw Error(ErrorKind::kIo,
-                fmt::format("{}; raise the limit (ulimit -n, LimitNOFILE=)", error.what()), EMFILE);
-  }
 }
 
 class Finder {
@@ -94,7 +83,7 @@ class Finder {
         open_storage("", folder.empty() ? Confinement() : context_.confined_to(folder));
     switch (paths->kind_of(path)) {
       case Storage::Kind::kFile: {
-        Location location{path, false, open_file(*paths, path)};
+        Location location{path, false, paths->open(path)};
         const Format* format = spec_.format != nullptr ? spec_.format : detect_format(location);
         if (format == nullptr) {
           throw file_error(
@@ -209,7 +198,7 @@ class Finder {
       switch (kind) {
         case Storage::Kind::kFile:
         case Storage::Kind::kDeadLink:
-          location.source = open_file(*paths_, location.path);
+          location.source = paths_->open(location.path);
           return true;
         case Storage::Kind::kFolder:
           paths_->below(location.path);
@@ -219,7 +208,8 @@ class Finder {
           return false;
       }
     } catch (const Error& error) {
-      if (error.to_errno() == EMFILE || has_known_extension(location.path, spec_.format)) {
+      if (is_want_of_descriptors(error.to_errno()) ||
+          has_known_extension(location.path, spec_.format)) {
         throw;
       }
     }

@@ -19,7 +19,7 @@ namespace npyfs {
 
 namespace {
 
-// A data set of thousands of shards keeps a descriptor for each.
+// So that many shards stay open.
 void raise_open_file_limit() {
   rlimit limit;
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {

@@ -14,7 +14,7 @@ NamedFiles::NamedFiles(std::string folder, const OpenContext& context)
     : folder_(std::move(folder)),
       context_(context),
       working_directory_(absolute_path_of(context.base_dir.empty() ? "." : context.base_dir)),
-      paths_(open_storage("", context.confined_to(folder_), context.kept_descriptors)) {}
+      paths_(open_storage("", context.confined_to(folder_))) {}
 
 std::uint32_t NamedFiles::find(std::string_view path) {
   // Most lines name the file of the line before.
@@ -36,7 +36,7 @@ const SourcePtr& NamedFiles::source(std::uint32_t file) {
   if (named.source == nullptr) {
     const std::string path(named.path);
     try {
-      named.source = paths_->open(resolve(path), Storage::Keep::kWithinReason, path);
+      named.source = paths_->open(resolve(path), path);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kNotFound || path.starts_with('/')) {
         throw;

@@ -19,12 +19,11 @@ Confinement OpenContext::confined_to(const std::string& folder) const {
 }
 
 StoragePtr OpenContext::storage(const std::string& path) const {
-  return open_storage(path, confined_to(path.empty() ? "." : path), kept_descriptors);
+  return open_storage(path, confined_to(path.empty() ? "." : path));
 }
 
 SourcePtr OpenContext::open_beside(const std::string& path) const {
-  return storage(folder_of_path(path))
-      ->find(std::string(name_of_path(path)), Storage::Keep::kAlways);
+  return storage(folder_of_path(path))->find(std::string(name_of_path(path)));
 }
 
 }  // namespace npyfs

@@ -43,8 +43,6 @@ struct OpenContext {
   // Files that a data file names must lie within the data set's folder.
   bool confine = false;
   FormatOptions options;
-  // Descriptors held by files the user did not name. Copies share the count.
-  std::shared_ptr<std::size_t> kept_descriptors = std::make_shared<std::size_t>(0);
 
   // Whether the user gave the option.
   bool has(std::string_view option) const { return options.find(option) != options.end(); }

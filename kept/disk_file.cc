@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "formats/bytes/descriptor_pool.h"
 #include "formats/bytes/error.h"
 
 namespace npyfs {
@@ -121,7 +122,7 @@ DiskFolder::DiskFolder(const std::string& path) : path_(path) {
       throw system_error(path, "make the cache folder", why);
     }
   }
-  fd_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  fd_ = open_descriptor([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   require(fd_ >= 0, path, "open the cache folder");
   struct stat status {};
   const bool is_seen = ::fstat(fd_, &status) == 0;
@@ -153,7 +154,9 @@ bool DiskFolder::is_writable() const { return ::faccessat(fd_, ".", W_OK | X_OK,
 DiskFile DiskFolder::open(const std::string& name, int flags) const {
   const std::string path = path_of(name);
   // O_NONBLOCK: opening a FIFO must not wait.
-  const int fd = ::openat(fd_, name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  const int fd = open_descriptor([&] {
+    return ::openat(fd_, name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  });
   if (fd < 0 && (errno == ELOOP || errno == ENXIO || errno == EISDIR)) {
     throw file_error(ErrorKind::kUnsupported, path, "not a regular file");
   }
@@ -202,7 +205,8 @@ bool DiskFolder::link(const std::string& from, const std::string& to) const {
 
 std::vector<std::string> DiskFolder::names() const {
   // A descriptor of its own, since it has a position.
-  const int fd = ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd =
+      open_descriptor([&] { return ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   require(fd >= 0, path_, "list");
   DIR* const folder = ::fdopendir(fd);
   if (folder == nullptr) {

@@ -31,9 +31,12 @@ THREADS = {"atomic", "barrier", "condition_variable", "future", "latch", "mutex"
 # What is remembered of is numbered whichever thread makes it.
 # Memory is kept for whichever thread takes some next, as malloc does.
 # A store's open files are handed from reader to reader.
+# Descriptors are shared by all readers; to take one that is open needs no lock.
 # Paused decoders are handed from reader to reader, without a lock.
 ALLOWED = {("formats/bytes/block_memory.cc", "mutex"),
            ("formats/bytes/byte_source.h", "atomic"),
+           ("formats/bytes/descriptor_pool.cc", "mutex"),
+           ("formats/bytes/descriptor_pool.h", "atomic"),
            ("formats/bytes/paused_decoders.h", "atomic"),
            ("formats/bytes/serial.cc", "atomic"),
            ("formats/hdf5/child_process.h", "mutex"),

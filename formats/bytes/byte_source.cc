@@ -2,28 +2,20 @@
 
 #include "formats/bytes/byte_source.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <filesystem>
 
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/local_storage.h"
 
 namespace npyfs {
 
 namespace {
-
-Error changed_error(const std::string& name, std::string_view how) {
-  return file_error(ErrorKind::kChanged, name,
-                    fmt::format("the file {} since it was mounted; unmount and mount again", how));
-}
 
 // Windows of WindowReader: for near things so many times their distance, else a probe.
 constexpr std::size_t kWindowDistances = 16;
@@ -139,99 +131,63 @@ std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources) {
 
 bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
 
-std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name,
-                                             Descriptor descriptor,
-                                             const Confinement& confinement) {
-  std::string absolute = std::filesystem::absolute(path).string();
-  auto file = RegularFile::open(absolute, name, confinement);
-  if (!file) {
-    throw system_error(name, "open", errno);
-  }
-  if (innermost_opened != nullptr) {
-    innermost_opened->files_.push_back(
-        {file->first_identity(), std::hash<std::string>()(absolute)});
-  }
-  return std::shared_ptr<FileSource>(
-      new FileSource(name, std::move(absolute), confinement, *std::move(file), descriptor));
-}
-
-FileSource::FileSource(std::string name, std::string path, Confinement confinement,
-                       RegularFile file, Descriptor descriptor)
-    : ByteSource(std::move(name), file.nbytes(), file.first_identity().mtime_ns),
-      path_(std::move(path)),
-      confinement_(std::move(confinement)),
-      identity_(file.first_identity()) {
-  if (descriptor == Descriptor::kKept) {
-    file_.emplace(std::move(file));
-  }
-}
-
-void FileSource::check_unchanged() const {
-  struct stat status {};
-  if (changed()) {
-    throw changed_error(name(), "has changed");
-  }
-  if (::stat(path_.c_str(), &status) != 0) {
-    if (errno != ENOENT && errno != ENOTDIR) {
-      throw system_error(name(), "look at", errno);  // it may well be the same when that has passed
-    }
-    changed_.set();
-    throw changed_error(name(), "has gone");
-  }
-  if (identity_of(status) != identity_) {
-    changed_.set();
-    throw changed_error(name(), "has changed");
-  }
-}
-
 void ChangeMark::set() const {
   set_.store(true, std::memory_order_relaxed);
   changed_sources.store(true, std::memory_order_relaxed);
 }
 
-void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
-  const std::size_t n = file_ ? file_->read(offset, out) : open_same().read(offset, out);
-  if (n < out.size()) {
-    changed_.set();
-    throw changed_error(name(), "has become shorter");
+std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name,
+                                             const Confinement& confinement) {
+  // The daemon changes its working directory.
+  auto file = RegularFile::open(absolute_path_of(path), name, confinement);
+  if (!file) {
+    throw system_error(name, "open", errno);
+  }
+  if (innermost_opened != nullptr) {
+    innermost_opened->files_.push_back({file->identity(), std::hash<std::string>()(file->path())});
+  }
+  return std::shared_ptr<FileSource>(new FileSource(name, std::move(file)));
+}
+
+FileSource::FileSource(std::string name, std::unique_ptr<const RegularFile> file)
+    : ByteSource(std::move(name), file->nbytes(), file->identity().mtime_ns),
+      file_(std::move(file)) {}
+
+// Calls `use`, and remembers if it finds that the file has changed.
+template <typename Use>
+auto FileSource::watch(const Use& use) const {
+  try {
+    return use();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kChanged) {
+      changed_.set();
+    }
+    throw;
   }
 }
 
-RegularFile FileSource::open_same() const {
-  try {
-    auto file = RegularFile::open(path_, name(), confinement_);
-    if (!file) {
-      throw system_error(name(), "open", errno);
-    }
-    if (file->first_identity() == identity_) {
-      return *std::move(file);
-    }
-    changed_.set();
-  } catch (const Error&) {
-    check_unchanged();  // what is gone, or no file any more, has changed
-    throw;
+void FileSource::check_unchanged() const {
+  if (changed()) {
+    throw changed_error(name(), "has changed");
   }
-  throw changed_error(name(), "has changed");
+  watch([&] { file_->require_unchanged(); });
+}
+
+void FileSource::do_read(std::uint64_t offset, std::span<std::byte> out) const {
+  watch([&] {
+    if (file_->read(offset, out) < out.size()) {
+      throw changed_error(name(), "has become shorter");
+    }
+  });
 }
 
 int FileSource::open_again() const {
-  const auto duplicate = [&](const RegularFile& file) {
-    const int fd = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
-    if (fd < 0) {
-      throw system_error(name(), "open", errno);
-    }
-    return fd;
-  };
-  return file_ ? duplicate(*file_) : duplicate(open_same());
+  return watch([&] { return file_->open_again(); });
 }
 
 void FileSource::do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const {
-  const ssize_t n = !file_ || parts.size() > IOV_MAX
-                        ? -1
-                        : ::preadv(file_->descriptor(), parts.data(),
-                                   static_cast<int>(parts.size()), static_cast<off_t>(offset));
   // Short reads and errors are rare: do_read knows what to do.
-  if (n < 0 || static_cast<std::uint64_t>(n) < nbytes_of(parts)) {
+  if (!watch([&] { return file_->read_parts(offset, parts); })) {
     ByteSource::do_read_parts(offset, parts);
   }
 }

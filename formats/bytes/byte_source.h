@@ -185,32 +185,24 @@ std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources);
 class FileSource : public ByteSource {
  public:
   // Opens `path`; `name` is what messages call it. Throws kNotFound, and as RegularFile::open.
-  // With kOnDemand no descriptor is kept: each read opens the file anew and looks whether it is
-  // still the same one.
-  enum class Descriptor { kKept, kOnDemand };
   static std::shared_ptr<FileSource> open(const std::string& path, const std::string& name,
-                                          Descriptor descriptor = Descriptor::kKept,
                                           const Confinement& confinement = {});
 
   void check_unchanged() const override;
   bool changed() const override { return changed_.is_set(); }
-  Identity identity() const override { return identity_; }
-  std::string path() const override { return path_; }
+  Identity identity() const override { return file_->identity(); }
+  std::string path() const override { return file_->path(); }
   bool is_file() const override { return true; }
   int open_again() const override;
 
  private:
-  FileSource(std::string name, std::string path, Confinement confinement, RegularFile file,
-             Descriptor descriptor);
+  FileSource(std::string name, std::unique_ptr<const RegularFile> file);
   void do_read(std::uint64_t offset, std::span<std::byte> out) const override;
   void do_read_parts(std::uint64_t offset, std::span<const iovec> parts) const override;
-  // The same file, by its path. Throws kChanged where it is another, or gone.
-  RegularFile open_same() const;
+  template <typename Use>
+  auto watch(const Use& use) const;
 
-  std::string path_;  // absolute: the daemon changes its working directory
-  Confinement confinement_;
-  Identity identity_;
-  std::optional<RegularFile> file_;  // nothing: on demand
+  std::unique_ptr<const RegularFile> file_;
   ChangeMark changed_;
 };
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "formats/bytes/descriptor_pool.h"
 #include "formats/bytes/error.h"
 
 namespace npyfs {
@@ -27,7 +28,8 @@ std::string real_path_of(int fd) {
 // What a path leads to, held fast but not opened: that needs no permission, and does nothing.
 class Place {
  public:
-  explicit Place(const std::string& path) : fd_(::open(path.c_str(), O_PATH | O_CLOEXEC)) {}
+  explicit Place(const std::string& path)
+      : fd_(open_descriptor([&] { return ::open(path.c_str(), O_PATH | O_CLOEXEC); })) {}
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
   ~Place() {

@@ -62,8 +62,9 @@ Error system_error(std::string_view file, std::string_view verb, int system_errn
   const bool missing = system_errno == ENOENT || system_errno == ENOTDIR;
   char buffer[128];
   const char* reason = strerror_r(system_errno, buffer, sizeof buffer);
+  const char* remedy = system_errno == EMFILE ? "; raise the limit (ulimit -n, LimitNOFILE=)" : "";
   return error_at(missing ? ErrorKind::kNotFound : ErrorKind::kIo, printable(file),
-                  fmt::format("cannot {}: {}", verb, reason), system_errno);
+                  fmt::format("cannot {}: {}{}", verb, reason, remedy), system_errno);
 }
 
 std::string printable(std::string_view text) {

@@ -7,8 +7,8 @@
 #include "formats/bytes/local_storage.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -34,64 +34,42 @@ std::int64_t now_ns(clockid_t clock) {
   return to_ns(now);
 }
 
-std::size_t descriptor_budget() {
-  rlimit limit{};
-  constexpr std::size_t kMost = 100'000;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return 100;
-  }
-  return std::min<std::size_t>(limit.rlim_cur / 2, kMost);
-}
-
-Error changed_error(const std::string& name) {
-  return file_error(ErrorKind::kChanged, name,
-                    "it has changed since it was mounted; unmount and mount again");
-}
-
 using FilePtr = std::shared_ptr<const RegularFile>;
 
-// Files that were read from last, open: values are read in parts, one after the other. Any thread.
-class OpenFiles {
+// Files that were read from last: values are read in parts, one after the other. Any thread.
+class LastFiles {
  public:
   // Null: it is not among them.
-  FilePtr find(const std::string& path) const {
-    const Entry& entry = place_of(path);
+  FilePtr find(const std::string& path, const Identity& identity) const {
+    const FilePtr& place = place_of(path);
     const std::lock_guard lock(mutex_);
-    return entry.path == path ? entry.file : nullptr;
+    const bool is_it = place != nullptr && place->path() == path && place->identity() == identity;
+    return is_it ? place : nullptr;
   }
 
-  void add(const std::string& path, FilePtr file) const {
-    Entry other{path, std::move(file)};  // then what was there, closed without the lock
-    Entry& entry = place_of(path);
+  // `file` becomes what was there before, which is closed without the lock.
+  void add(FilePtr file) const {
+    FilePtr& place = place_of(file->path());
     const std::lock_guard lock(mutex_);
-    std::swap(entry, other);
+    std::swap(place, file);
   }
 
  private:
-  struct Entry {
-    std::string path;
-    FilePtr file;
-  };
-
   // Each path has one place, which is the last one's that was put there.
-  Entry& place_of(const std::string& path) const {
+  FilePtr& place_of(const std::string& path) const {
     return places_[std::hash<std::string>()(path) % places_.size()];
   }
 
   // Guards places_. (std::atomic of a shared_ptr is a race in libstdc++ 12.)
   mutable std::mutex mutex_;
-  // A reader or two for each of a machine's cores; few descriptors.
-  mutable std::array<Entry, 32> places_;
+  // A reader or two for each of a machine's cores.
+  mutable std::array<FilePtr, 32> places_;
 };
 
 class FileValue : public StoredValue {
  public:
-  // `path` led to `file`, which is as expected.
-  FileValue(FilePtr file, std::string path, std::string name, const Expected& expected)
-      : file_(std::move(file)),
-        path_(std::move(path)),
-        name_(std::move(name)),
-        expected_(expected) {}
+  // `file` was as expected when it was opened.
+  FileValue(FilePtr file, const Expected& expected) : file_(std::move(file)), expected_(expected) {}
 
   std::uint64_t nbytes() const override { return file_->nbytes(); }
 
@@ -100,7 +78,7 @@ class FileValue : public StoredValue {
     require_unchanged();
     if (n < out.size()) {
       throw corrupt_at(
-          name_, offset,
+          file_->name(), offset,
           fmt::format("{} bytes are needed, {} are there; the file is cut short", out.size(), n));
     }
   }
@@ -108,35 +86,23 @@ class FileValue : public StoredValue {
  private:
   // The file may have been opened long ago: its path says what is there now.
   void require_unchanged() const {
-    if (expected_.identity == nullptr) {
-      if (file_->changed_at_ns() > expected_.since_ns) {
-        throw changed_error(name_);
-      }
-      return;
-    }
-    const auto now = identity_of(path_);
-    if (!now) {
-      throw system_error(name_, "look at", errno);
-    }
-    if (*now != *expected_.identity) {
-      throw changed_error(name_);
+    if (expected_.identity != nullptr) {
+      file_->require_unchanged();
+    } else if (file_->changed_at_ns() > expected_.since_ns) {
+      throw changed_error(file_->name(), "has changed");
     }
   }
 
   FilePtr file_;
-  std::string path_;
-  std::string name_;
   Expected expected_;
 };
 
 class LocalStorage : public Storage {
  public:
-  LocalStorage(std::string folder, std::string absolute, Confinement confinement,
-               std::shared_ptr<std::size_t> kept)
+  LocalStorage(std::string folder, std::string absolute, Confinement confinement)
       : folder_(std::move(folder)),
         absolute_(std::move(absolute)),
-        confinement_(std::move(confinement)),
-        kept_(std::move(kept)) {}
+        confinement_(std::move(confinement)) {}
 
   std::string name_of(const std::string& key) const override { return join_keys(folder_, key); }
 
@@ -158,11 +124,14 @@ class LocalStorage : public Storage {
   std::vector<Entry> list(const std::string& prefix) const override {
     const std::string name = name_of(prefix);
     const std::string path = path_of(prefix);
-    const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
+    const int fd = open_descriptor(
+        [&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC); });
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(fd < 0 ? nullptr : ::fdopendir(fd),
+                                                        ::closedir);
     if (!directory) {
       throw system_error(name, "list", errno);
     }
-    confinement_.require_within(::dirfd(directory.get()), name);
+    confinement_.require_within(fd, name);
     std::vector<Entry> entries;
     errno = 0;
     while (const dirent* entry = ::readdir(directory.get())) {
@@ -176,9 +145,8 @@ class LocalStorage : public Storage {
     }
     for (Entry& entry : entries) {
       struct stat about;
-      entry.kind = ::fstatat(::dirfd(directory.get()), entry.name.c_str(), &about, 0) == 0
-                       ? kind_of(about)
-                       : Kind::kDeadLink;
+      entry.kind =
+          ::fstatat(fd, entry.name.c_str(), &about, 0) == 0 ? kind_of(about) : Kind::kDeadLink;
     }
     std::sort(entries.begin(), entries.end(),
               [](const Entry& a, const Entry& b) { return a.name < b.name; });
@@ -187,7 +155,7 @@ class LocalStorage : public Storage {
 
   StoragePtr below(const std::string& prefix) const override {
     confinement_.require_path_within(path_of(prefix), name_of(prefix));
-    return std::make_shared<LocalStorage>(name_of(prefix), path_of(prefix), confinement_, kept_);
+    return std::make_shared<LocalStorage>(name_of(prefix), path_of(prefix), confinement_);
   }
 
   std::optional<Identity> identify(const std::string& key) const override {
@@ -205,28 +173,19 @@ class LocalStorage : public Storage {
     return moment;
   }
 
-  SourcePtr open(const std::string& key, Keep keep, const std::string& name) const override {
-    const bool within_reason = keep == Keep::kWithinReason && *kept_ < descriptor_budget();
-    SourcePtr source =
-        FileSource::open(path_of(key), name.empty() ? name_of(key) : name,
-                         keep == Keep::kAlways || within_reason ? FileSource::Descriptor::kKept
-                                                                : FileSource::Descriptor::kOnDemand,
-                         confinement_);
-    *kept_ += within_reason ? 1 : 0;
-    return source;
+  SourcePtr open(const std::string& key, const std::string& name) const override {
+    return FileSource::open(path_of(key), name.empty() ? name_of(key) : name, confinement_);
   }
 
   std::unique_ptr<StoredValue> open_value(const std::string& key,
                                           const Expected& expected) const override {
-    std::string path = path_of(key);
-    FilePtr file = expected.identity != nullptr ? open_files_.find(path) : nullptr;
+    const std::string path = path_of(key);
+    FilePtr file =
+        expected.identity != nullptr ? last_files_.find(path, *expected.identity) : nullptr;
     if (file == nullptr) {
       file = open_expected(key, path, expected);
     }
-    if (file == nullptr) {
-      return nullptr;
-    }
-    return std::make_unique<FileValue>(std::move(file), std::move(path), name_of(key), expected);
+    return file != nullptr ? std::make_unique<FileValue>(std::move(file), expected) : nullptr;
   }
 
  private:
@@ -243,25 +202,24 @@ class LocalStorage : public Storage {
   // Null where there is none, nor was any. Throws kChanged.
   FilePtr open_expected(const std::string& key, const std::string& path,
                         const Expected& expected) const {
-    auto opened = RegularFile::open(path, name_of(key), confinement_);
+    FilePtr file = RegularFile::open(path, name_of(key), confinement_);
     const Identity* identity = expected.identity;
-    if (!opened) {
+    if (file == nullptr) {
       if (identity != nullptr ? identity->exists() : may_have_gone(key, expected.since_ns)) {
-        throw changed_error(name_of(key));
+        throw changed_error(name_of(key), "has changed");
       }
       return nullptr;
     }
-    const auto file = std::make_shared<const RegularFile>(*std::move(opened));
     if (identity == nullptr) {
       if (file->changed_at_ns() > expected.since_ns) {
-        throw changed_error(name_of(key));
+        throw changed_error(name_of(key), "has changed");
       }
       return file;
     }
     if (file->identity() != *identity) {
-      throw changed_error(name_of(key));
+      throw changed_error(name_of(key), "has changed");
     }
-    open_files_.add(path, file);
+    last_files_.add(file);
     return file;
   }
 
@@ -284,26 +242,27 @@ class LocalStorage : public Storage {
   std::string folder_;    // as the user wrote it
   std::string absolute_;  // the daemon changes its working directory
   Confinement confinement_;
-  std::shared_ptr<std::size_t> kept_;
-  OpenFiles open_files_;
+  LastFiles last_files_;
 };
 
 }  // namespace
 
-StoragePtr open_local_storage(std::string folder, Confinement confinement,
-                              std::shared_ptr<std::size_t> kept) {
+StoragePtr open_local_storage(std::string folder, Confinement confinement) {
   while (folder.size() > 1 && folder.ends_with('/')) {
     folder.pop_back();
   }
   std::string absolute = absolute_path_of(folder);
   return std::make_shared<LocalStorage>(std::move(folder), std::move(absolute),
-                                        std::move(confinement), std::move(kept));
+                                        std::move(confinement));
 }
 
 std::string absolute_path_of(const std::string& path) {
+  if (path.starts_with('/')) {
+    return path;
+  }
   std::error_code gone;
   const std::filesystem::path working_directory = std::filesystem::current_path(gone);
-  if (gone && !path.starts_with('/')) {
+  if (gone) {
     return "/dev/null/" + path;  // no such place: nothing is below a folder that was removed
   }
   return path.empty() ? working_directory.string() : (working_directory / path).string();

@@ -4,8 +4,6 @@
 
 #pragma once
 
-#include <cstddef>
-#include <memory>
 #include <string>
 
 #include "formats/bytes/confinement.h"
@@ -14,8 +12,7 @@
 namespace npyfs {
 
 // As open_storage, of a path.
-StoragePtr open_local_storage(std::string folder, Confinement confinement,
-                              std::shared_ptr<std::size_t> kept);
+StoragePtr open_local_storage(std::string folder, Confinement confinement);
 
 // The path from the root on, links not followed: the daemon changes its working directory.
 std::string absolute_path_of(const std::string& path);

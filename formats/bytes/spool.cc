@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "formats/bytes/descriptor_pool.h"
 #include "formats/bytes/error.h"
 
 namespace npyfs {
@@ -57,7 +58,8 @@ std::shared_ptr<Spool> Spool::create(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
     throw system_error(directory, "make the directory", errno);
   }
-  int fd = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  int fd = open_descriptor(
+      [&] { return ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
   if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
     fd = open_named(directory);
   }

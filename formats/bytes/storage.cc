@@ -12,8 +12,8 @@
 
 namespace npyfs {
 
-SourcePtr Storage::find(const std::string& key, Keep keep) const {
-  return kind_of(key) == Kind::kNone ? nullptr : open(key, keep);
+SourcePtr Storage::find(const std::string& key) const {
+  return kind_of(key) == Kind::kNone ? nullptr : open(key);
 }
 
 Storage::Kind Storage::kind_if_known(const std::string& key) const {
@@ -60,10 +60,8 @@ void require_no_url(const std::string& location) {
   }
 }
 
-StoragePtr open_storage(const std::string& location, const Confinement& confinement,
-                        std::shared_ptr<std::size_t> kept) {
-  return open_local_storage(location, confinement,
-                            kept != nullptr ? std::move(kept) : std::make_shared<std::size_t>(0));
+StoragePtr open_storage(const std::string& location, const Confinement& confinement) {
+  return open_local_storage(location, confinement);
 }
 
 SourcePtr open_named_file(const std::string& path) {
@@ -71,7 +69,7 @@ SourcePtr open_named_file(const std::string& path) {
   if (!paths->has(path)) {
     require_no_url(path);
   }
-  return paths->open(path, Storage::Keep::kAlways);
+  return paths->open(path);
 }
 
 }  // namespace npyfs

@@ -63,12 +63,6 @@ class Storage {
     std::string name;
     Kind kind = Kind::kOther;
   };
-  // How much a source may keep while nobody reads it (a descriptor, a connection).
-  enum class Keep {
-    kAlways,        // the user named it
-    kWithinReason,  // one of many: the first ones keep it, the others open anew for each read
-    kNever,
-  };
 
   virtual ~Storage() = default;
 
@@ -99,8 +93,7 @@ class Storage {
   // A source of the value's bytes. `name` is what messages call it; empty: name_of(key). Throws
   // kNotFound, kIo, kUnsupported for what is no file or may not be opened (a FIFO is never opened:
   // that could wait for ever).
-  virtual SourcePtr open(const std::string& key, Keep keep = Keep::kWithinReason,
-                         const std::string& name = {}) const = 0;
+  virtual SourcePtr open(const std::string& key, const std::string& name = {}) const = 0;
   // Null where there is none. Throws kChanged where it is not what was expected, or has come or
   // gone since; kIo; kUnsupported as open().
   virtual std::unique_ptr<StoredValue> open_value(const std::string& key,
@@ -124,7 +117,7 @@ class Storage {
 
   // open(), but null where there is nothing of that name. A link that leads nowhere was meant to be
   // something: that throws kNotFound.
-  SourcePtr find(const std::string& key, Keep keep = Keep::kWithinReason) const;
+  SourcePtr find(const std::string& key) const;
   // False, too, where that cannot be found out.
   bool has_file(const std::string& key) const;
   bool has_folder(const std::string& key) const;
@@ -138,10 +131,7 @@ class Storage {
 
 // The folder at `location`. Empty: the working directory, where keys are paths as a user writes
 // them, absolute ones too. Looks at nothing yet. What links lead to must lie within `confinement`.
-// `kept` counts what sources keep, for all places that share it; null: this place counts for
-// itself.
-StoragePtr open_storage(const std::string& location, const Confinement& confinement = {},
-                        std::shared_ptr<std::size_t> kept = nullptr);
+StoragePtr open_storage(const std::string& location, const Confinement& confinement = {});
 
 // A file that the user named. Throws as Storage::open, and as require_no_url where there is none.
 SourcePtr open_named_file(const std::string& path);

@@ -199,7 +199,7 @@ class ZipStorage : public Storage {
 
   SourcePtr archive() const override { return archive_->source(); }
 
-  SourcePtr open(const std::string& key, Keep /*keep*/, const std::string& name) const override {
+  SourcePtr open(const std::string& key, const std::string& name) const override {
     const auto number = find_readable(key);
     if (!number) {
       throw file_error(ErrorKind::kNotFound, name_of(key), "the archive has no such member");

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/bytes/descriptor_pool.h"
 #include "formats/bytes/endian.h"
 #include "formats/bytes/error.h"
 #include "formats/hdf5/child.h"
@@ -71,7 +72,8 @@ class Hdf5Process::Child {
       : name_(source.name()), patience_(patience) {
     const Descriptor file(source.open_again());
     int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    if (open_descriptor(
+            [&] { return ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends); }) != 0) {
       throw system_error(name_, "make a socket for the reader of", errno);
     }
     socket_ = ends[0];

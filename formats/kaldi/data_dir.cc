@@ -55,7 +55,7 @@ class DirFiles {
       case Storage::Kind::kNone:
         return nullptr;
       case Storage::Kind::kFile:
-        return storage_->open(name, Storage::Keep::kAlways);
+        return storage_->open(name);
       case Storage::Kind::kFolder:
       case Storage::Kind::kDeadLink:
       case Storage::Kind::kOther:

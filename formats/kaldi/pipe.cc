@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/bytes/descriptor_pool.h"
 #include "formats/bytes/error.h"
 
 extern char** environ;
@@ -70,7 +71,7 @@ class Command {
   Command(const std::string& text, const std::string& directory, Milliseconds most_time)
       : text_(text), most_time_(most_time), deadline_(Clock::now() + most_time) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) {
+    if (open_descriptor([&] { return ::pipe2(ends, O_CLOEXEC); }) != 0) {
       throw system_error(shown(), "make a pipe for", errno);
     }
     output_ = ends[0];

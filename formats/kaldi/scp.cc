@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
 
+#include "formats/bytes/descriptor_pool.h"
 #include "formats/kaldi/location.h"
 #include "formats/kaldi/pipe.h"
 #include "formats/kaldi/script_lines.h"
@@ -104,7 +104,7 @@ class ScpReader {
       note_overlap(place, object);
       index_.objects[record] = object;
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kChanged || error.to_errno() == EMFILE) {
+      if (error.kind() == ErrorKind::kChanged || is_want_of_descriptors(error.to_errno())) {
         throw;
       }
       object.source = current_source_;

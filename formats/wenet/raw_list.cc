@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "formats/bytes/descriptor_pool.h"
 #include "formats/bytes/extent_column.h"
 #include "formats/bytes/fault_tally.h"
 #include "formats/bytes/string_list.h"
@@ -239,7 +239,7 @@ class RawReader {
       return &files_.source(files_.find(path));
     } catch (const Error& error) {
       const Error placed = line_error(*list_, line.number, error);
-      if (!context_.permissive || error.to_errno() == EMFILE) {
+      if (!context_.permissive || is_want_of_descriptors(error.to_errno())) {
         throw placed;
       }
       unopened_.add(placed);

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <optional>
 
 #include "formats/archives/tar_index.h"
 #include "formats/archives/tar_table.h"
+#include "formats/bytes/descriptor_pool.h"
 #include "formats/named_files.h"
 #include "formats/wenet/list_lines.h"
 #include "formats/wenet/raw_list.h"
@@ -63,7 +63,7 @@ class ShardList {
 
   // With --permissive, unless it is all there is.
   void leave_out(const Error& error) {
-    if (!context_.permissive || error.to_errno() == EMFILE) {
+    if (!context_.permissive || is_want_of_descriptors(error.to_errno())) {
       throw Error(error);
     }
     ++left_out_;

@@ -74,7 +74,7 @@ SourcePtr Documents::open_source(const std::string& key) const {
     return storage_.has_file(key) ? archive : nullptr;
   }
   try {
-    return storage_.open(key, Storage::Keep::kNever);
+    return storage_.open(key);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kNotFound) {
       return nullptr;

@@ -6,10 +6,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <limits>
 
@@ -163,59 +161,6 @@ TEST_F(FileSourceTest, FindsItsFileFromAnotherWorkingDirectory) {
   const auto source = FileSource::open("data", "data");
   std::filesystem::current_path(before);
   EXPECT_EQ(change_of(*source), std::nullopt);
-}
-
-// What a read of a file without a descriptor of its own ends with.
-class OnDemandTest : public FileSourceTest {
- protected:
-  OnDemandTest() {
-    open("0123456789");
-    source_ = FileSource::open(path_, "the name", FileSource::Descriptor::kOnDemand);
-    EXPECT_EQ(read(*source_, 3, 4), "3456");
-  }
-  std::optional<ErrorKind> fault() const {
-    return refusal_of([&] { read(*source_, 0, 1); }).kind;
-  }
-
-  std::shared_ptr<FileSource> source_;
-};
-
-TEST_F(OnDemandTest, WhatIsGoneHasChanged) {
-  std::filesystem::remove(path_);
-  EXPECT_EQ(fault(), ErrorKind::kChanged);
-  EXPECT_TRUE(source_->changed());
-}
-
-TEST_F(OnDemandTest, WhatIsNoFileAnyMoreHasChanged) {
-  std::filesystem::remove(path_);
-  std::filesystem::create_directory(path_);
-  EXPECT_EQ(fault(), ErrorKind::kChanged);
-}
-
-TEST_F(OnDemandTest, WhatIsReplacedHasChanged) {
-  open("9876543210");
-  std::filesystem::rename(path_, folder_ / "other");
-  write_file(path_, "0123456789");
-  EXPECT_EQ(fault(), ErrorKind::kChanged);
-}
-
-TEST_F(OnDemandTest, WantOfDescriptorsIsNoChange) {
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit none{0, before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  std::optional<Error> error;
-  try {
-    read(*source_, 0, 1);
-  } catch (const Error& caught) {
-    error = caught;
-  }
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->kind(), ErrorKind::kIo);
-  EXPECT_EQ(error->to_errno(), EMFILE);
-  EXPECT_FALSE(source_->changed());
-  EXPECT_EQ(read(*source_, 3, 4), "3456");
 }
 
 TEST(MemorySource, ReadsWithinItself) {

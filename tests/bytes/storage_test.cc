@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Places with names in them, folders and archives: what lies there, where links may lead, what
-// counts as the same, and how many descriptors sources keep.
+// counts as the same.
 
 #include "formats/bytes/storage.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "formats/bytes/error.h"
 #include "formats/bytes/zip_storage.h"
 #include "tests/formats/records.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/fake_table.h"
 #include "tests/support/one_chunk_cache.h"
 #include "tests/support/zip_writer.h"
@@ -70,12 +70,11 @@ class FolderTest : public Test {
     ::mkfifo((set_ + "/pipe").c_str(), 0600);
   }
   StoragePtr confined(const std::vector<std::string>& folders) const {
-    return open_storage(set_, Confinement(folders), kept_);
+    return open_storage(set_, Confinement(folders));
   }
 
   testing::TemporaryFolder scratch_;
   const std::string set_ = scratch_ / "set";
-  const std::shared_ptr<std::size_t> kept_ = std::make_shared<std::size_t>(0);
 };
 
 TEST_F(FolderTest, SaysWhatIsThere) {
@@ -119,7 +118,7 @@ TEST_F(FolderTest, WithoutANameItTakesPathsAsTheyAreWritten) {
   fs::current_path("/");
   EXPECT_EQ(read_whole(*paths->open("in/deep"), 10), "deeper");
   EXPECT_EQ(paths->open("in/deep")->name(), "in/deep");
-  EXPECT_EQ(paths->open("in/deep", Storage::Keep::kNever, "other")->name(), "other");
+  EXPECT_EQ(paths->open("in/deep", "other")->name(), "other");
   EXPECT_EQ(paths->open(set_ + "/own")->name(), set_ + "/own");
   fs::current_path(before);
 }
@@ -132,8 +131,6 @@ TEST_F(FolderTest, LinksLeadNowhereElse) {
     const auto refused = refusal_of([&] { folder->open(key); });
     EXPECT_EQ(refused.kind, ErrorKind::kUnsupported) << key;
     EXPECT_NE(refused.text.find(set_ + "/" + key), std::string::npos) << refused.text;
-    EXPECT_EQ(refusal_of([&] { folder->open(key, Storage::Keep::kNever); }).kind,
-              ErrorKind::kUnsupported);
     EXPECT_EQ(refusal_of([&] { folder->open_value(key); }).kind, ErrorKind::kUnsupported);
     EXPECT_FALSE(folder->identify(key))
         << "it would tell when that was written, and how long it is";
@@ -151,19 +148,20 @@ TEST_F(FolderTest, LinksLeadNowhereElse) {
 TEST_F(FolderTest, LinksLeadNowhereElseFromAnotherWorkingDirectory) {
   const fs::path before = fs::current_path();
   fs::current_path(scratch_ / "");
-  const StoragePtr folder = open_storage("set", Confinement({"set"}), kept_);
+  const StoragePtr folder = open_storage("set", Confinement({"set"}));
   fs::current_path("/");
   EXPECT_EQ(refusal_of([&] { folder->open("linked"); }).kind, ErrorKind::kUnsupported);
   EXPECT_EQ(refusal_of([&] { folder->open_value("out/secret"); }).kind, ErrorKind::kUnsupported);
   EXPECT_EQ(refusal_of([&] { folder->list("out"); }).kind, ErrorKind::kUnsupported);
-  EXPECT_EQ(folder->open("own", Storage::Keep::kNever)->nbytes(), 3U);
+  EXPECT_EQ(folder->open("own")->nbytes(), 3U);
   fs::current_path(before);
 }
 
-// Opened anew for each read: the path may lead elsewhere by then.
+// When a closed file is opened again, its path may lead elsewhere.
 TEST_F(FolderTest, ALaterLinkLeadsNowhereElse) {
   const StoragePtr folder = confined({set_});
-  const SourcePtr source = folder->open("own", Storage::Keep::kNever);
+  const SourcePtr source = folder->open("own");
+  testing::close_all_idle();
   fs::rename(set_ + "/own", scratch_ / "outside/own");
   fs::create_symlink(scratch_ / "outside/own", set_ + "/own");
   EXPECT_EQ(refusal_of([&] { read_whole(*source, 10); }).kind, ErrorKind::kUnsupported);
@@ -181,24 +179,24 @@ TEST_F(FolderTest, OfAFolderThatIsNotThereNothingIsAllowed) {
             ErrorKind::kUnsupported);
 }
 
-TEST_F(FolderTest, SourcesShareWhatTheyKeep) {
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  const auto count = [] {
-    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
-  };
-  const auto before = count();
-  const SourcePtr kept = confined({set_})->open("own");
-  EXPECT_EQ(*kept_, 1U);
-  EXPECT_EQ(count(), before + 1);
-  *kept_ = limit.rlim_cur;  // those of other folders
-  const SourcePtr on_demand = confined({set_})->open("own");
-  EXPECT_EQ(count(), before + 1);
-  EXPECT_EQ(*kept_, limit.rlim_cur);
-  EXPECT_EQ(read_whole(*on_demand, 10), "own");
-  const SourcePtr named = confined({set_})->open("own", Storage::Keep::kAlways);
-  EXPECT_EQ(count(), before + 2);
-  EXPECT_EQ(*kept_, limit.rlim_cur);
+// Values too, so that readers of many stores do not take all descriptors.
+TEST_F(FolderTest, WhatIsReadMayBeClosedMeanwhile) {
+  const StoragePtr folder = open_storage(set_);
+  const Identity own = *folder->identify("own");
+  const auto value = folder->open_value("own", {&own});
+  const auto unnoted = folder->open_value("in/deep", {nullptr, folder->take_time()});
+  EXPECT_EQ(testing::count_open(set_), 2U);
+  testing::close_all_idle();
+  EXPECT_EQ(testing::count_open(set_), 0U);
+  std::string bytes(3, '?');
+  value->read(0, std::as_writable_bytes(std::span(bytes)));
+  EXPECT_EQ(bytes, "own");
+  unnoted->read(0, std::as_writable_bytes(std::span(bytes)));
+  EXPECT_EQ(bytes, "dee");
+  testing::close_all_idle();
+  write_file(set_ + "/own", "new, and longer");
+  EXPECT_EQ(refusal_of([&] { value->read(0, std::as_writable_bytes(std::span(bytes))); }).kind,
+            ErrorKind::kChanged);
 }
 
 TEST_F(FolderTest, ValuesAreWhatWasNoted) {

@@ -7,7 +7,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +37,7 @@
 #include "formats/hdf5/read_grids.h"
 #include "formats/hdf5/wire.h"
 #include "formats/store.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/fake_table.h"
 #include "tests/support/one_chunk_cache.h"
 
@@ -425,22 +425,6 @@ TEST_F(Hdf5Child, MaySayOnlySoMuchInAll) {
                         "leads to, take more than 1073741824 bytes, expected less"));
 }
 
-// Of the limit on open files, which is given back.
-class FileLimit {
- public:
-  explicit FileLimit(rlim_t most) {
-    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
-    const rlimit limit{most, before_.rlim_max};
-    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
-  }
-  ~FileLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  FileLimit(const FileLimit&) = delete;
-  FileLimit& operator=(const FileLimit&) = delete;
-
- private:
-  rlimit before_{};
-};
-
 // No file is damaged for want of descriptors.
 TEST_F(Hdf5Child, IsNotStartedWithoutDescriptors) {
   const std::string path = fs::path(NPYFS_TEST_DATA) / "hdf5/das_contig.h5";
@@ -448,7 +432,7 @@ TEST_F(Hdf5Child, IsNotStartedWithoutDescriptors) {
   const auto soon = Hdf5Process::Clock::now() + std::chrono::minutes(5);
   // The copies for the child are 16 and above: room for none of them, and for one.
   for (const rlim_t most : {16, 17}) {
-    const FileLimit limit(most);
+    const testing::FileLimit limit(most);
     const auto refused = refusal_of([&] { describe(process, soon); });
     EXPECT_EQ(refused.kind, ErrorKind::kIo) << refused.text;
     EXPECT_THAT(refused.text, HasSubstr("cannot start the reader of"));
@@ -461,16 +445,16 @@ TEST_F(Hdf5Child, ReadsTheVeryFileThatWasOpened) {
   const fs::path golden = fs::path(NPYFS_TEST_DATA) / "hdf5";
   const std::string path = folder_ / "a.h5";
   fs::copy_file(golden / "das_contig.h5", path);
-  const Hdf5Process kept(FileSource::open(path, path));
-  const Hdf5Process on_demand(FileSource::open(path, path, FileSource::Descriptor::kOnDemand));
+  const Hdf5Process process(FileSource::open(path, path));
   fs::rename(path, folder_ / "b.h5");
   fs::copy_file(golden / "userblock.h5", path);
-  EXPECT_EQ(refusal_of([&] { on_demand.source()->open_again(); }).kind, ErrorKind::kChanged);
   struct stat status {};
-  const int fd = kept.source()->open_again();
+  const int fd = process.source()->open_again();
   ASSERT_EQ(::fstat(fd, &status), 0);
   ::close(fd);
   EXPECT_EQ(static_cast<std::uint64_t>(status.st_size), fs::file_size(folder_ / "b.h5"));
+  testing::close_all_idle();
+  EXPECT_EQ(refusal_of([&] { process.source()->open_again(); }).kind, ErrorKind::kChanged);
 }
 
 TEST_F(Hdf5Child, OpensNoFileThatALinkNames) {

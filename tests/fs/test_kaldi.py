@@ -336,7 +336,7 @@ class Files(MountTest):
         mnt = self.mount(f"scp:{self.folder}/all.scp", preexec_fn=few)
         np.testing.assert_array_equal(np.load(mnt / "train/x.npy"),
                                       np.concatenate(list(items.values())))
-        # The last is opened for each read.
+        # The last one is opened again if it was closed meanwhile.
         record_file = mnt / "train/records/utt-299.bin"
         self.assertTrue(read_direct(record_file, 0, PAGE))
         os.utime(self.folder / "utt-299.ark", ns=(1, 1))
