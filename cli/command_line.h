@@ -14,7 +14,10 @@
 
 namespace npyfs {
 
-enum class Verb { kMount, kUmount, kInfo, kStats, kHelp, kVersion };
+enum class Verb { kMount, kUmount, kInfo, kStats, kFill, kCache, kHelp, kVersion };
+
+// What `npyfs cache` does.
+enum class CacheAction { kList, kDrop, kCheck };
 
 struct CommandLine {
   Verb verb = Verb::kMount;
@@ -34,18 +37,25 @@ struct CommandLine {
   std::optional<std::uint64_t> cache_dir_nbytes;  // nothing: by the room that is free there
   std::optional<std::uint64_t> cache_nbytes;      // nothing: by the machine's memory
 
+  std::uint64_t header_align = 64;
+
   // mount
   bool foreground = false;
   bool debug = false;
-  unsigned threads = 0;  // 0: as many as cores
-  std::uint64_t header_align = 64;
+  bool fill = false;                      // completes kept arrays in the background
+  unsigned threads = 0;                   // 0: as many as cores; of fill, too
   std::string device;                     // -o fsname=, else empty
   bool passthrough = true;                // not with -o no_passthrough
   std::vector<std::string> fuse_options;  // for libfuse and the kernel, as they are
 
-  // info, stats
+  // info, stats, fill, cache
   bool json = false;
+  bool quiet = false;  // fill: no progress
   bool watch = false;  // stats: again every second
+
+  // cache
+  CacheAction cache_action = CacheAction::kList;
+  std::vector<std::string> names;  // of kept arrays; empty: all
 };
 
 }  // namespace npyfs

@@ -12,11 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "cli/keep.h"
 #include "cli/load.h"
 #include "cli/output.h"
 #include "cli/sizes.h"
 #include "formats/bytes/error.h"
+#include "fs/fill_tasks.h"
 #include "fs/passthrough.h"
+#include "fs/tree.h"
 
 namespace npyfs {
 
@@ -50,15 +53,29 @@ std::string storage_text(const NamedArray& named) {
   return storage;
 }
 
-// Whether the kernel can read it by itself, where it may.
-bool is_native(const NamedArray& named) { return named.whole != nullptr && named.whole->is_file(); }
+bool is_kept(const NamedArray& named, const ReadWays& ways) {
+  return ways.kept.count(named.array.get()) != 0;
+}
 
-std::vector<std::string> row_of(const NamedArray& named, bool may_be_native) {
+// Whether the kernel can read it by itself, where it may.
+bool could_be_native(const NamedArray& named, const ReadWays& ways) {
+  return is_kept(named, ways) || (named.whole != nullptr && named.whole->is_file());
+}
+
+// "native" or "kept"; empty: as it is stored.
+std::string_view short_way(const NamedArray& named, const ReadWays& ways) {
+  return could_be_native(named, ways) && ways.why_not_native.empty() ? "native"
+         : is_kept(named, ways)                                      ? "kept"
+                                                                     : "";
+}
+
+std::vector<std::string> row_of(const NamedArray& named, const ReadWays& ways) {
+  const std::string_view way = short_way(named, ways);
   return {printable(named.name) + ".npy",
           named.array->dtype().text(),
           shape_text(named.array->shape()),
           std::to_string(named.array->nbytes()),
-          may_be_native && is_native(named) ? "native" : storage_text(named),
+          way.empty() ? storage_text(named) : std::string(way),
           named.format,
           sources_text(named.sources)};
 }
@@ -71,7 +88,7 @@ std::string attributes_text(const Dict& attributes) {
   return names.empty() ? "no attributes" : names;
 }
 
-Value array_value(const NamedArray& named, bool may_be_native) {
+Value array_value(const NamedArray& named, const ReadWays& ways) {
   List shape;
   for (const std::uint64_t dimension : named.array->shape()) {
     shape.push_back(Value{dimension});
@@ -87,8 +104,8 @@ Value array_value(const NamedArray& named, bool may_be_native) {
   array.push_back({"records", Value{named.records}});
   array.push_back({"nbytes", Value{named.array->nbytes()}});
   array.push_back({"storage", Value{storage_text(named)}});
-  const std::string_view access = may_be_native && is_native(named) ? "native" : access_word(named);
-  array.push_back({"access", Value{std::string(access)}});
+  const std::string_view way = short_way(named, ways);
+  array.push_back({"access", Value{std::string(way.empty() ? access_word(named) : way)}});
   array.push_back({"format", Value{named.format}});
   array.push_back({"sources", Value{std::move(sources)}});
   if (!named.attributes.empty()) {
@@ -97,11 +114,11 @@ Value array_value(const NamedArray& named, bool may_be_native) {
   return Value{std::move(array)};
 }
 
-void print_arrays(std::string& out, const std::vector<NamedArray>& arrays, bool may_be_native) {
+void print_arrays(std::string& out, const std::vector<NamedArray>& arrays, const ReadWays& ways) {
   std::vector<std::vector<std::string>> rows = {
       {"array", "dtype", "shape", "bytes", "stored", "format", "from"}};
   for (const NamedArray& array : arrays) {
-    rows.push_back(row_of(array, may_be_native));
+    rows.push_back(row_of(array, ways));
   }
   out += table_text(rows, "  ");
 }
@@ -121,7 +138,7 @@ void print_own_attributes(std::string& out, const Split& split) {
 
 // A split or group and all groups in it; `path` is its own.
 void print_directory(std::string& out, const Split& split, const std::string& path,
-                     bool may_be_native) {
+                     const ReadWays& ways) {
   out += printable(path) + "/";
   if (split.records) {
     out += fmt::format("  {} records", split.records->size());
@@ -132,32 +149,32 @@ void print_directory(std::string& out, const Split& split, const std::string& pa
   }
   out += "\n";
   if (!split.arrays.empty()) {
-    print_arrays(out, split.arrays, may_be_native);
+    print_arrays(out, split.arrays, ways);
   }
   print_own_attributes(out, split);
   for (const Split& group : split.groups) {
-    print_directory(out, group, path + "/" + group.name, may_be_native);
+    print_directory(out, group, path + "/" + group.name, ways);
   }
 }
 
-Value arrays_value(const std::vector<NamedArray>& arrays, bool may_be_native) {
+Value arrays_value(const std::vector<NamedArray>& arrays, const ReadWays& ways) {
   List list;
   for (const NamedArray& array : arrays) {
-    list.push_back(array_value(array, may_be_native));
+    list.push_back(array_value(array, ways));
   }
   return Value{std::move(list)};
 }
 
 // Groups and attributes are named only where there are any.
-Value directories_value(const std::vector<Split>& splits, bool may_be_native) {
+Value directories_value(const std::vector<Split>& splits, const ReadWays& ways) {
   List list;
   for (const Split& split : splits) {
     Dict about;
     about.push_back({"name", Value{split.name}});
     about.push_back({"records", split.records ? Value{split.records->size()} : Value{}});
-    about.push_back({"arrays", arrays_value(split.arrays, may_be_native)});
+    about.push_back({"arrays", arrays_value(split.arrays, ways)});
     if (!split.groups.empty()) {
-      about.push_back({"groups", directories_value(split.groups, may_be_native)});
+      about.push_back({"groups", directories_value(split.groups, ways)});
     }
     if (!split.attributes.empty()) {
       about.push_back({"attrs", Value{split.attributes}});
@@ -167,24 +184,42 @@ Value directories_value(const std::vector<Split>& splits, bool may_be_native) {
   return Value{std::move(list)};
 }
 
-bool has_native(const Dataset& dataset) {
+bool has_native(const Dataset& dataset, const ReadWays& ways) {
   bool found = false;
   for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
-    found = found || is_native(array);
+    found = found || could_be_native(array, ways);
   });
   return found;
 }
 
+// Those that a mount with the same options would find complete.
+std::set<const Array*> find_kept_arrays(const CommandLine& command_line, LoadedDataset& loaded) {
+  std::set<const Array*> kept;
+  if (command_line.cache_dir.empty() || real_path(command_line.cache_dir).empty() ||
+      !why_nothing_is_kept(command_line).empty()) {
+    return kept;
+  }
+  const KeepOptions keep = keep_options(command_line, loaded, print_warning);
+  const Tree tree(loaded.dataset, command_line.header_align);
+  for_each_array_file(
+      tree, [&](Ino /*ino*/, const std::string& path, const std::shared_ptr<const File>& file) {
+        const auto array = find_kept(keep, path, *file);
+        if (array != nullptr && array->is_complete()) {
+          kept.insert(dynamic_cast<const NpyFile&>(*file).array().array.get());
+        }
+      });
+  return kept;
+}
+
 }  // namespace
 
-std::string info_text(const Dataset& dataset, const std::string& why_not_native) {
-  const bool may_be_native = why_not_native.empty();
+std::string info_text(const Dataset& dataset, const ReadWays& ways) {
   std::string out;
   if (!dataset.arrays.empty()) {
-    print_arrays(out, dataset.arrays, may_be_native);
+    print_arrays(out, dataset.arrays, ways);
   }
   for (const Split& split : dataset.splits) {
-    print_directory(out, split, split.name, may_be_native);
+    print_directory(out, split, split.name, ways);
   }
   std::uint64_t total = 0;
   for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
@@ -195,31 +230,29 @@ std::string info_text(const Dataset& dataset, const std::string& why_not_native)
       splits == 0 ? "" : fmt::format(" in {} split{}", splits, splits == 1 ? "" : "s");
   out += fmt::format("attrs  {}\ntotal  {}{}\n", attributes_text(dataset.attributes),
                      size_text(total), in_splits);
-  if (!may_be_native && has_native(dataset)) {
-    out += fmt::format("not native  {}\n", why_not_native);
+  if (!ways.why_not_native.empty() && has_native(dataset, ways)) {
+    out += fmt::format("not native  {}\n", ways.why_not_native);
   }
   return out;
 }
 
-std::string info_json(const Dataset& dataset, const std::string& why_not_native) {
-  const bool may_be_native = why_not_native.empty();
+std::string info_json(const Dataset& dataset, const ReadWays& ways) {
   Dict all;
-  all.push_back({"splits", directories_value(dataset.splits, may_be_native)});
+  all.push_back({"splits", directories_value(dataset.splits, ways)});
   if (!dataset.arrays.empty()) {
-    all.push_back({"arrays", arrays_value(dataset.arrays, may_be_native)});
+    all.push_back({"arrays", arrays_value(dataset.arrays, ways)});
   }
   all.push_back({"attrs", Value{dataset.attributes}});
-  if (!may_be_native && has_native(dataset)) {
-    all.push_back({"not_native", Value{why_not_native}});
+  if (!ways.why_not_native.empty() && has_native(dataset, ways)) {
+    all.push_back({"not_native", Value{ways.why_not_native}});
   }
   return print_json(Value{std::move(all)});
 }
 
 int run_info(const CommandLine& command_line) {
-  const LoadedDataset loaded(command_line);
-  const std::string why_not = why_no_passthrough();
-  print_all(command_line.json ? info_json(loaded.dataset, why_not)
-                              : info_text(loaded.dataset, why_not));
+  LoadedDataset loaded(command_line);
+  const ReadWays ways{why_no_passthrough(), find_kept_arrays(command_line, loaded)};
+  print_all(command_line.json ? info_json(loaded.dataset, ways) : info_text(loaded.dataset, ways));
   return 0;
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/cache.h"
+#include "cli/fill.h"
 #include "cli/info.h"
 #include "cli/mount.h"
 #include "cli/option_table.h"
@@ -43,6 +45,10 @@ int run(const std::vector<std::string>& arguments) {
       return run_info(command_line);
     case Verb::kStats:
       return run_stats(command_line);
+    case Verb::kFill:
+      return run_fill(command_line);
+    case Verb::kCache:
+      return run_cache(command_line);
   }
   return kFailed;
 }

@@ -6,16 +6,16 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/keep.h"
 #include "cli/load.h"
 #include "cli/mount_table.h"
 #include "formats/bytes/error.h"
-#include "formats/registry.h"
+#include "fs/log.h"
 #include "fs/session.h"
 
 namespace npyfs {
@@ -60,43 +60,13 @@ std::string check_mountpoint(const std::string& path) {
   return absolute;
 }
 
-std::string real_path(const std::string& path) {
-  char* const resolved = ::realpath(path.c_str(), nullptr);
-  std::string real = resolved != nullptr ? resolved : "";
-  std::free(resolved);
-  return real;
-}
-
-// A source that lies in the folder; null where none does.
-SourcePtr find_source_below(const Dataset& dataset, const std::string& folder) {
-  SourcePtr found;
-  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
-    for (const SourcePtr& source : array.sources) {
-      if (found == nullptr && lies_below(real_path(source->path()), folder)) {
-        found = source;
-      }
-    }
-  });
-  return found;
-}
-
-// Kept arrays among the sources would be taken for data, and below the mount nobody would find
-// them.
-void require_cache_apart(const CommandLine& command_line, const Dataset& dataset,
-                         const std::string& mountpoint) {
+// Nobody would find it below the mount.
+void require_cache_outside(const CommandLine& command_line, const std::string& mountpoint) {
   const std::string folder =
       command_line.cache_dir.empty() ? "" : real_path(command_line.cache_dir);
-  if (folder.empty()) {
-    return;  // there is none yet
-  }
-  if (lies_below(folder, mountpoint)) {
+  if (!folder.empty() && lies_below(folder, mountpoint)) {
     throw file_error(ErrorKind::kUsage, command_line.cache_dir,
                      "the mount would hide the cache folder; take another --cache-dir");
-  }
-  if (const SourcePtr source = find_source_below(dataset, folder)) {
-    throw file_error(ErrorKind::kUsage, command_line.cache_dir,
-                     fmt::format("the source {} lies in the cache folder; take another --cache-dir",
-                                 printable(source->name())));
   }
 }
 
@@ -125,63 +95,20 @@ std::string device_name(const CommandLine& command_line) {
   return name;
 }
 
-// What arrays depend on besides the files that were opened.
-std::string shaping_text(const CommandLine& command_line) {
-  const auto lines_of = [](const std::vector<std::string>& lines) {
-    std::string text;
-    for (const std::string& line : lines) {
-      text += fmt::format("{}:{}", line.size(), line);
-    }
-    return text;
-  };
-  std::string text = lines_of(command_line.sources) + "\n" + lines_of(command_line.shaping);
-  // With --permissive it decides which records there are.
-  text += command_line.dataset.verify == Verify::kMount ? "\nverify=mount" : "";
-  // What stands in files that options name.
-  for (const auto& [name, values] : command_line.format_options) {
-    text += fmt::format("\n{}:{}{}", name.size(), name, lines_of(values));
-  }
-  for (const auto& [split, keys] : command_line.dataset.split_rule.lists) {
-    text += fmt::format("\n{}:{}{}", split.size(), split, lines_of(keys));
-  }
-  return text;
-}
-
-// The option with which nobody can tell whether arrays are still the same; null: there is none.
-const char* volatile_option(const CommandLine& command_line) {
-  for (const Format& format : formats()) {
-    for (const FormatOption& option : format.options) {
-      if (option.makes_volatile && command_line.format_options.count(option.name) != 0) {
-        return option.name;
-      }
-    }
-  }
-  return nullptr;
-}
-
-// `opened`: the files that were opened to find out what there is.
-std::optional<KeepOptions> keep_options(const CommandLine& command_line,
-                                        const std::vector<OpenedFiles::File>& opened) {
-  // What was not verified may not be kept: others would take it for verified.
-  if (command_line.cache_dir.empty() || command_line.dataset.verify == Verify::kNever) {
+// What readers are given is not kept where that would be wrong.
+std::optional<KeepOptions> keep(const CommandLine& command_line, LoadedDataset& loaded) {
+  if (command_line.cache_dir.empty()) {
     return std::nullopt;
   }
-  if (const char* option = volatile_option(command_line)) {
-    print_warning(
-        fmt::format("--cache-dir keeps no arrays with --{}, as nobody can tell whether "
-                    "they are still the same",
-                    option));
-    return std::nullopt;
+  require_sources_outside_cache(command_line, loaded.dataset);
+  const std::string why = why_nothing_is_kept(command_line);
+  if (why.empty()) {
+    return keep_options(command_line, loaded, log_warning);
   }
-  KeepOptions keep;
-  keep.folder = open_cache_folder(command_line.cache_dir, command_line.cache_dir_nbytes);
-  keep.version = NPYFS_VERSION;
-  std::string depends_on = shaping_text(command_line);
-  for (const OpenedFiles::File& file : opened) {
-    depends_on += fmt::format("\n{} {:x}", file.identity.text(), file.path_hash);
+  if (command_line.fill || command_line.dataset.verify != Verify::kNever) {
+    print_warning(fmt::format("--cache-dir: nothing is kept with {}", why));
   }
-  keep.dataset = sha256(depends_on);
-  return keep;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -200,9 +127,9 @@ int run_mount(const CommandLine& command_line) {
 
   LoadedDataset loaded(command_line);
   require_sources_outside(loaded.dataset, options.mountpoint);
-  require_cache_apart(command_line, loaded.dataset, options.mountpoint);
-  // A million of them are no longer needed once the mount serves.
-  options.keep = keep_options(command_line, std::exchange(loaded.opened, {}));
+  require_cache_outside(command_line, options.mountpoint);
+  options.keep = keep(command_line, loaded);
+  options.fill = command_line.fill;
   return serve_dataset(loaded.dataset, loaded.cache, loaded.verified, options);
 }
 

@@ -35,8 +35,8 @@ constexpr std::array<std::string_view, 8> kPassedFlags = {
 // npyfs's own: it reads itself what the kernel could read without it.
 constexpr std::string_view kNoPassthrough = "no_passthrough";
 
-template <typename Words>
-bool contains(const Words& words, std::string_view word) {
+template <typename Words, typename Word>
+bool contains(const Words& words, const Word& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -48,9 +48,10 @@ bool is_dropped(std::string_view name) {
 
 void apply_long_option(CommandLine& command_line, const OptionRow& row, bool has_value,
                        const std::string& value) {
-  if (row.place != OptionRow::Place::kDataset && row.place != OptionRow::Place::kMount) {
+  const std::span<const Verb> takers = verbs_of(row.place);
+  if (!contains(takers, Verb::kMount)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("-o {}: belongs to npyfs {}", row.name, place_verbs(row.place)));
+                fmt::format("-o {}: belongs to npyfs {}", row.name, verb_name(takers.front())));
   }
   if (has_value != (row.value != nullptr)) {
     throw Error(ErrorKind::kUsage,

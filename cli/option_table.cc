@@ -42,10 +42,18 @@ void apply_attr(CommandLine& line, std::string_view option, const std::string& t
   line.dataset.attributes.push_back(parse_attribute(option, text));
 }
 
+void choose(CommandLine& line, std::string_view option, CacheAction action) {
+  if (line.cache_action != CacheAction::kList && line.cache_action != action) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}: expected one of --list, --drop, --check", option));
+  }
+  line.cache_action = action;
+}
+
 constexpr unsigned kMostThreads = 1024;
 constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
-const std::array<OptionRow, 35> kOwnRows = {{
+const std::array<OptionRow, 40> kOwnRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
      "stack, concat, pad, bytes (default: stack or concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -152,31 +160,35 @@ const std::array<OptionRow, 35> kOwnRows = {{
        line.dataset.permissive = true;
      }},
     {Place::kDataset, "cache-size", "BYTES", nullptr,
-     "decoded data in memory; K, M, G, T are powers of 1024\n(default: a quarter of memory, at "
-     "most 4G)",
+     "decoded data in memory (default: a quarter, most 4G)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        line.cache_nbytes = parse_nbytes(option, text);
      }},
-    {Place::kDataset, "cache-dir", "DIR", nullptr,
-     "keeps arrays that were read, and decoded shards, here\n(default: decoded data in memory)",
+    {Place::kFolder, "cache-dir", "DIR", nullptr,
+     "keeps arrays that were read, and decoded shards, here",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        if (text.empty()) {
          throw Error(ErrorKind::kUsage, "--cache-dir: it is empty, expected a folder");
        }
        line.cache_dir = text;
      }},
-    {Place::kDataset, "cache-dir-size", "BYTES", nullptr,
+    {Place::kFolder, "cache-dir-size", "BYTES", nullptr,
      "of the arrays there (default: 80 % of what is free)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        line.cache_dir_nbytes = parse_nbytes(option, text);
      }},
-    {Place::kMount, "header-align", "BYTES", nullptr,
+    {Place::kDataset, "header-align", "BYTES", nullptr,
      "data of every .npy begins at a multiple (default: 64)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        line.header_align = parse_header_align(option, text);
      }},
-    {Place::kMount, "threads", "N", nullptr,
-     "threads for reads (default: one per core, at least 4)",
+    {Place::kMount, "fill", nullptr, nullptr,
+     "completes the arrays in --cache-dir in the background",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
+       line.fill = true;
+     }},
+    {Place::kThreads, "threads", "N", nullptr,
+     "for reads (default: one per core; mount: at least 4)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
        line.threads = static_cast<unsigned>(parse_count(option, text, kMostThreads));
      }},
@@ -189,13 +201,29 @@ const std::array<OptionRow, 35> kOwnRows = {{
        line.debug = true;
        line.foreground = true;
      }},
-    {Place::kReport, "json", nullptr, nullptr, "info, stats: prints JSON (default: a table)",
+    {Place::kReport, "json", nullptr, nullptr, "prints JSON (default: a table, or lines)",
      [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
        line.json = true;
      }},
-    {Place::kStats, "watch", nullptr, nullptr, "stats: again every second",
+    {Place::kQuiet, "quiet", nullptr, nullptr, "fill: shows no progress, only what is wrong",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
+       line.quiet = true;
+     }},
+    {Place::kWatch, "watch", nullptr, nullptr, "stats: again every second",
      [](CommandLine& line, std::string_view /*option*/, const std::string& /*text*/) {
        line.watch = true;
+     }},
+    {Place::kCache, "list", nullptr, nullptr, "cache: what is kept (default)",
+     [](CommandLine& line, std::string_view option, const std::string& /*text*/) {
+       choose(line, option, CacheAction::kList);
+     }},
+    {Place::kCache, "drop", nullptr, nullptr, "cache: removes arrays, all or those named",
+     [](CommandLine& line, std::string_view option, const std::string& /*text*/) {
+       choose(line, option, CacheAction::kDrop);
+     }},
+    {Place::kCache, "check", nullptr, nullptr, "cache: reads all, removes what is damaged",
+     [](CommandLine& line, std::string_view option, const std::string& /*text*/) {
+       choose(line, option, CacheAction::kCheck);
      }},
 }};
 
@@ -239,9 +267,9 @@ void print_option(std::string& out, std::string_view left, std::string_view help
   }
 }
 
-void print_rows(std::string& out, Place place) {
+void print_rows(std::string& out, Place first, Place last) {
   for (const OptionRow& row : option_rows()) {
-    if (row.place != place) {
+    if (row.place < first || row.place > last) {
       continue;
     }
     const std::string dashes =
@@ -255,17 +283,54 @@ void print_rows(std::string& out, Place place) {
 
 }  // namespace
 
-std::string_view place_verbs(Place place) {
+std::span<const std::pair<std::string_view, Verb>> verbs() {
+  static constexpr std::array<std::pair<std::string_view, Verb>, 6> kVerbs = {
+      {{"mount", Verb::kMount},
+       {"umount", Verb::kUmount},
+       {"info", Verb::kInfo},
+       {"stats", Verb::kStats},
+       {"fill", Verb::kFill},
+       {"cache", Verb::kCache}}};
+  return kVerbs;
+}
+
+std::string_view verb_name(Verb verb) {
+  for (const auto& [name, named] : verbs()) {
+    if (named == verb) {
+      return name;
+    }
+  }
+  return {};
+}
+
+std::span<const Verb> verbs_of(Place place) {
+  static constexpr std::array kOfTree = {Verb::kMount, Verb::kInfo, Verb::kFill};
+  static constexpr std::array kOfFolder = {Verb::kMount, Verb::kInfo, Verb::kFill, Verb::kCache};
+  static constexpr std::array kOfMount = {Verb::kMount};
+  static constexpr std::array kThreaded = {Verb::kMount, Verb::kFill};
+  static constexpr std::array kReporting = {Verb::kInfo, Verb::kStats, Verb::kFill, Verb::kCache};
+  static constexpr std::array kOfStats = {Verb::kStats};
+  static constexpr std::array kLong = {Verb::kFill};
+  static constexpr std::array kOfCache = {Verb::kCache};
   switch (place) {
     case Place::kDataset:
+      return kOfTree;
+    case Place::kFolder:
+      return kOfFolder;
     case Place::kMount:
-      return "mount";
+      return kOfMount;
+    case Place::kThreads:
+      return kThreaded;
     case Place::kReport:
-      return "info, stats";
-    case Place::kStats:
-      return "stats";
+      return kReporting;
+    case Place::kQuiet:
+      return kLong;
+    case Place::kWatch:
+      return kOfStats;
+    case Place::kCache:
+      return kOfCache;
   }
-  return "";
+  return {};
 }
 
 std::span<const OptionRow> option_rows() {
@@ -276,8 +341,8 @@ std::span<const OptionRow> option_rows() {
 void apply_option(CommandLine& command_line, const OptionRow& row, std::string_view option,
                   const std::string& value) {
   row.apply(command_line, option, value);
-  constexpr std::array<std::string_view, 5> kNotShaping = {
-      "allow-outside", "cache-dir", "cache-dir-size", "cache-size", "verify"};
+  constexpr std::array<std::string_view, 4> kNotShaping = {"allow-outside", "cache-size",
+                                                           "header-align", "verify"};
   if (row.place == Place::kDataset &&
       std::find(kNotShaping.begin(), kNotShaping.end(), row.name) == kNotShaping.end()) {
     command_line.shaping.push_back(fmt::format("{}={}", row.name, value));
@@ -301,31 +366,30 @@ std::vector<std::string> option_names() {
 
 std::string help_text() {
   std::string out =
-      "npyfs shows ML data sets as .npy files, without copying them.\n\n"
+      "npyfs shows ML data sets as .npy files, without copying them.\n"
       "usage: npyfs [mount] [OPTIONS] SOURCE... MOUNTPOINT\n"
-      "       npyfs info [--json] [OPTIONS] SOURCE...    what a mount would show\n"
-      "       npyfs stats [--json] [--watch] MOUNTPOINT    what a mount has done\n"
-      "       npyfs umount MOUNTPOINT...\n\n"
+      "       npyfs info [OPTIONS] SOURCE...    what a mount would show\n"
+      "       npyfs fill --cache-dir DIR [OPTIONS] SOURCE...    keeps its arrays ahead\n"
+      "       npyfs cache --cache-dir DIR [OPTIONS] [NAME...]    what is kept there\n"
+      "       npyfs stats MOUNTPOINT    what a mount has done\n"
+      "       npyfs umount MOUNTPOINT...\n"
       "SOURCE is [SPLIT[/ARRAY]=][FORMAT:]LOCATION. LOCATION is a file, a directory,\n"
       "shard-{000..123}.rec, 'a*.rec' or 'a.rec;b.rec'. SPLIT is train, val, test or\n"
       "any other name (default: by file names, else train). FORMAT is found by content,\n"
       "then by extension, or is one of\n  ";
   std::string formats = format_names();
   std::erase(formats, ',');  // or the line would be too long
-  out += formats + "\n\n";
-  out += "Data (NAME is an array, x for the record itself; repeat for more):\n";
-  print_rows(out, Place::kDataset);
+  out += formats + "\n";
+  out += "Data (NAME is an array, x for the record itself; BYTES are 4096, 64K, 1.5G):\n";
+  print_rows(out, Place::kDataset, Place::kFolder);
   out += "Mount:\n";
-  print_rows(out, Place::kMount);
-  print_option(out, "-o NAME[=VALUE],...",
-               "mount(8)'s, long options (verify=never), source=SOURCE\nfor more, no_passthrough; "
-               "\\, is a comma in a value");
+  print_rows(out, Place::kMount, Place::kThreads);
+  print_option(out, "-o NAME[=VALUE],...", "mount(8)'s, long ones, source=SOURCE, no_passthrough");
   out += "Other:\n";
-  print_rows(out, Place::kReport);
-  print_rows(out, Place::kStats);
+  print_rows(out, Place::kReport, Place::kCache);
   print_option(out, "-h, --help", "prints this");
   print_option(out, "-V, --version", "prints the version");
-  out += "\nExit codes: 0 done, 1 refused or failed, 2 wrong usage.\n";
+  out += "Exit codes: 0 done, 1 refused or failed, 2 wrong usage.\n";
   return out;
 }
 

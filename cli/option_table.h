@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/command_line.h"
@@ -16,7 +17,17 @@
 namespace npyfs {
 
 struct OptionRow {
-  enum class Place { kDataset, kMount, kReport, kStats };
+  // Who takes it: verbs_of(). --help has them in this order.
+  enum class Place {
+    kDataset,  // says which arrays there are, or how they are read
+    kFolder,   // the cache folder
+    kMount,
+    kThreads,
+    kReport,  // how findings are printed
+    kQuiet,
+    kWatch,
+    kCache,
+  };
 
   Place place;
   const char* name;       // "dtype"
@@ -30,8 +41,11 @@ struct OptionRow {
 
 std::span<const OptionRow> option_rows();
 
-// The verbs that take the options of a place, for messages: "info, stats".
-std::string_view place_verbs(OptionRow::Place place);
+// The verbs that the options of a place belong to.
+std::span<const Verb> verbs_of(OptionRow::Place place);
+// The verb as it is typed: "mount". Empty for --help and --version.
+std::string_view verb_name(Verb verb);
+std::span<const std::pair<std::string_view, Verb>> verbs();
 
 // Applies the option and notes it in CommandLine::shaping, if arrays depend on it.
 void apply_option(CommandLine& command_line, const OptionRow& row, std::string_view option,

@@ -6,9 +6,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -22,15 +22,8 @@ namespace npyfs {
 
 namespace {
 
-using Place = OptionRow::Place;
-
-const std::array<std::pair<std::string, Verb>, 4> kVerbs = {{{"mount", Verb::kMount},
-                                                             {"umount", Verb::kUmount},
-                                                             {"info", Verb::kInfo},
-                                                             {"stats", Verb::kStats}}};
-
 std::optional<Verb> find_verb(std::string_view word) {
-  for (const auto& [name, verb] : kVerbs) {
+  for (const auto& [name, verb] : verbs()) {
     if (word == name) {
       return verb;
     }
@@ -120,24 +113,24 @@ Collected collect(const std::vector<std::string>& arguments) {
 }
 
 void require_place(const OptionRow& row, Verb verb) {
-  const bool fits =
-      (row.place == Place::kDataset && (verb == Verb::kMount || verb == Verb::kInfo)) ||
-      (row.place == Place::kMount && verb == Verb::kMount) ||
-      (row.place == Place::kReport && (verb == Verb::kInfo || verb == Verb::kStats)) ||
-      (row.place == Place::kStats && verb == Verb::kStats);
-  if (!fits) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--{} belongs to npyfs {}", row.name, place_verbs(row.place)));
+  const std::span<const Verb> takers = verbs_of(row.place);
+  if (std::find(takers.begin(), takers.end(), verb) != takers.end()) {
+    return;
   }
+  std::string names;
+  for (const Verb taker : takers) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", verb_name(taker));
+  }
+  throw Error(ErrorKind::kUsage, fmt::format("--{} belongs to npyfs {}", row.name, names));
 }
 
 // A first word that names no file and nearly names a verb has a slip in it.
 void refuse_near_verb(const std::string& word) {
-  std::vector<std::string> verbs;
-  for (const auto& [name, verb] : kVerbs) {
-    verbs.push_back(name);
+  std::vector<std::string> names;
+  for (const auto& [name, verb] : verbs()) {
+    names.emplace_back(name);
   }
-  const std::string hint = did_you_mean(word, verbs);
+  const std::string hint = did_you_mean(word, names);
   if (!hint.empty() && !path_exists(word)) {
     throw Error(ErrorKind::kUsage, fmt::format("'{}' is neither a verb nor a file{}", word, hint));
   }
@@ -177,6 +170,10 @@ void take_positionals(CommandLine& line, std::vector<std::string> positionals) {
     }
     return;
   }
+  if (line.verb == Verb::kCache) {
+    line.names = std::move(positionals);
+    return;
+  }
   if (line.verb == Verb::kMount) {
     if (positionals.empty()) {
       throw Error(ErrorKind::kUsage,
@@ -189,10 +186,19 @@ void take_positionals(CommandLine& line, std::vector<std::string> positionals) {
   line.sources.insert(line.sources.begin(), positionals.begin(), positionals.end());
   if (line.sources.empty()) {
     throw Error(ErrorKind::kUsage,
-                line.verb == Verb::kInfo
-                    ? "SOURCE is missing: npyfs info SOURCE..."
-                    : fmt::format("SOURCE or MOUNTPOINT is missing, found only '{}'",
-                                  line.mountpoints.front()));
+                line.verb == Verb::kMount
+                    ? fmt::format("SOURCE or MOUNTPOINT is missing, found only '{}'",
+                                  line.mountpoints.front())
+                    : fmt::format("SOURCE is missing: npyfs {} SOURCE...", verb_name(line.verb)));
+  }
+}
+
+void require_cache_dir(const CommandLine& line) {
+  const bool is_needed = line.verb == Verb::kFill || line.verb == Verb::kCache || line.fill;
+  if (is_needed && line.cache_dir.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} needs --cache-dir DIR, the folder where arrays are kept",
+                            line.fill ? "--fill" : fmt::format("npyfs {}", verb_name(line.verb))));
   }
 }
 
@@ -232,6 +238,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     apply_mount_options(line, text);
   }
   settle_view(line);
+  require_cache_dir(line);
   take_positionals(line, std::move(positionals));
   return line;
 }

@@ -47,8 +47,8 @@ class File : public std::enable_shared_from_this<File> {
   virtual std::optional<std::string> text_now() const { return std::nullopt; }
 
   // A new descriptor (O_CLOEXEC, the caller's) of the local file that has exactly these bytes,
-  // whole and never to be changed by npyfs, for the kernel to read in our place. -1: not yet.
-  // Nothing: it will never have one. Throws as ByteSource::open_again().
+  // whole and never to be changed by npyfs, for the kernel to read in our place. Nothing: it has
+  // none. Throws as ByteSource::open_again().
   virtual std::optional<int> open_backing() const { return std::nullopt; }
 
   virtual Xattrs xattrs() const { return {}; }

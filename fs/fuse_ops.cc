@@ -243,6 +243,30 @@ void on_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info* /*file*/) {
   });
 }
 
+// Whether the array of an entry is kept, or may be.
+bool is_keepable(const MountedFs& fs, const Entry& entry) {
+  return fs.kept != nullptr && fs.tree.is_plain(entry.ino()) && !why_not_kept(*entry.file());
+}
+
+// What the kernel reads in our place when the entry is opened under the number `ino`; 0: nothing.
+// `kept` becomes the kept array, if there is one.
+std::int32_t find_backing(MountedFs& fs, Ino ino, const Entry& entry,
+                          std::shared_ptr<KeptArray>& kept) {
+  if (!is_keepable(fs, entry)) {
+    return fs.native->open(ino, *entry.file());
+  }
+  kept = fs.kept->open(entry.ino(), fs.tree.path(ino), *entry.file());
+  if (kept == nullptr) {
+    return fs.native->decline(ino);
+  }
+  const std::int32_t backing = fs.native->open(ino, *entry.file(), kept.get());
+  if (backing == 0 && kept->is_complete()) {
+    // It was opened in part before.
+    fs.kept->note_complete(entry.ino());
+  }
+  return backing;
+}
+
 void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
   guard_timed(req, ino, "open", [&](MountedFs& fs, RequestTimer& timer) {
     trace([&] { return fmt::format("open {}", fs.tree.path(ino)); });
@@ -263,10 +287,8 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
     // What the kernel has cached of it is answered without asking us.
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     opened.check_unchanged(std::chrono::duration_cast<std::chrono::seconds>(now).count());
-    auto kept = fs.kept != nullptr && fs.tree.is_plain(entry.ino())
-                    ? fs.kept->open(entry.ino(), fs.tree.path(ino), opened)
-                    : nullptr;
-    if (const std::int32_t backing = fs.native->open(ino, opened, kept.get())) {
+    std::shared_ptr<KeptArray> kept;
+    if (const auto backing = find_backing(fs, ino, entry, kept)) {
       if (kept != nullptr) {
         kept->note_use();
       }
@@ -479,25 +501,30 @@ void reply_xattr(fuse_req_t req, std::string_view value, std::size_t nbytes) {
 }
 
 // Of a directory: none.
-Xattrs xattrs_of(const MountedFs& fs, fuse_ino_t ino) {
-  const Entry entry = find_entry(fs, ino);
-  if (entry.file() == nullptr) {
-    return {};
+Xattrs xattrs_of(const Entry& entry) {
+  return entry.file() != nullptr ? entry.file()->xattrs() : Xattrs();
+}
+
+// How the file of the number is read; `unkept` where it is neither native nor kept.
+std::string find_access(MountedFs& fs, fuse_ino_t ino, const Entry& entry,
+                        const std::string& unkept) {
+  const File& file = *entry.file();
+  if (!is_keepable(fs, entry)) {
+    return fs.native->is_native(ino, file) ? "native" : unkept;
   }
-  Xattrs all = entry.file()->xattrs();
-  for (auto& [name, value] : all) {
-    if (name == kAccessXattr && fs.native->is_native(ino, *entry.file())) {
-      value = "native";
-    }
+  const auto kept = fs.kept->find_complete(entry.ino(), fs.tree.path(ino), file);
+  if (kept == nullptr) {
+    return unkept;
   }
-  return all;
+  return fs.native->is_native(ino, file, kept.get()) ? "native" : "kept";
 }
 
 void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t nbytes) {
   guard(req, ino, RequestKind::kXattr, "read attributes", [&](MountedFs& fs) {
-    for (const auto& [key, value] : xattrs_of(fs, ino)) {
+    const Entry entry = find_entry(fs, ino);
+    for (const auto& [key, value] : xattrs_of(entry)) {
       if (key == name) {
-        reply_xattr(req, value, nbytes);
+        reply_xattr(req, key == kAccessXattr ? find_access(fs, ino, entry, value) : value, nbytes);
         return;
       }
     }
@@ -508,7 +535,7 @@ void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t n
 void on_listxattr(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes) {
   guard(req, ino, RequestKind::kXattr, "list attributes", [&](MountedFs& fs) {
     std::string names;
-    for (const auto& [key, value] : xattrs_of(fs, ino)) {
+    for (const auto& [key, value] : xattrs_of(find_entry(fs, ino))) {
       names += key;
       names += '\0';
     }

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "formats/registry.h"
-#include "fs/log.h"
 
 namespace npyfs {
 
@@ -20,22 +19,83 @@ std::string_view text_of(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
+std::span<const std::byte> header_of(const File& file) {
+  return std::as_bytes(std::span(dynamic_cast<const NpyFile&>(file).header()));
+}
+
+std::string label_text(const std::string& path, const NamedArray& array) {
+  return path + "\n" + (array.sources.empty() ? "" : array.sources.front()->path());
+}
+
 }  // namespace
 
-std::shared_ptr<KeptFolder> open_cache_folder(const std::string& path,
-                                              std::optional<std::uint64_t> most_nbytes) {
-  KeptOptions options;
-  options.most_nbytes = most_nbytes;
-  options.tell = [](const std::string& text) { log_warning(text); };
-  return KeptFolder::open(path, std::move(options));
+std::optional<NotKept> why_not_kept(const File& file) {
+  const auto* npy = dynamic_cast<const NpyFile*>(&file);
+  if (npy == nullptr) {
+    return NotKept{"", true};
+  }
+  if (npy->header().empty()) {
+    return NotKept{"a .npy file already", true};
+  }
+  if (npy->nbytes() < kLeastNbytes) {
+    return NotKept{fmt::format("smaller than {} KiB", kLeastNbytes >> 10), true};
+  }
+  if (npy->array().array->storage() == "computed") {
+    return NotKept{"computed, which is as fast", true};
+  }
+  const Format* format = find_format(npy->array().format);
+  if (format == nullptr || format->opens_files_when_read) {
+    return NotKept{
+        fmt::format("nobody can tell whether the files of {} are still the same before "
+                    "they are read",
+                    npy->array().format)};
+  }
+  return std::nullopt;
+}
+
+std::optional<KeptKey> kept_key(const KeepOptions& options, const std::string& path,
+                                const File& file) {
+  if (why_not_kept(file)) {
+    return std::nullopt;
+  }
+  const auto& npy = dynamic_cast<const NpyFile&>(file);
+  const NamedArray& array = npy.array();
+  std::vector<Identity> sources;
+  sources.reserve(array.sources.size());
+  for (const SourcePtr& source : array.sources) {
+    sources.push_back(source->identity());
+  }
+  return KeyWriter()
+      .add("version", options.version)
+      .add("path", path)
+      .add("format", array.format)
+      .add("header", npy.header())
+      .add("dataset", text_of(options.dataset))
+      .add_sources(sources)
+      .finish(label_text(path, array));
+}
+
+KeptLabel parse_label(std::string_view label) {
+  const std::size_t end = std::min(label.find('\n'), label.size());
+  return {std::string(label.substr(0, end)),
+          std::string(label.substr(std::min(end + 1, label.size())))};
+}
+
+std::shared_ptr<KeptArray> open_kept(const KeepOptions& options, const std::string& path,
+                                     const File& file) {
+  const auto key = kept_key(options, path, file);
+  return key ? options.folder->open(*key, file.nbytes(), header_of(file)) : nullptr;
+}
+
+std::shared_ptr<KeptArray> find_kept(const KeepOptions& options, const std::string& path,
+                                     const File& file) {
+  const auto key = kept_key(options, path, file);
+  return key ? options.folder->find(*key, file.nbytes()) : nullptr;
 }
 
 KeptArrays::KeptArrays(const KeepOptions& options, std::function<void(Ino)> on_complete)
-    : folder_(options.folder),
-      version_(options.version),
-      dataset_(options.dataset),
-      on_complete_(std::move(on_complete)) {
-  if (!folder_->is_read_only()) {
+    : options_(options), on_complete_(std::move(on_complete)) {
+  if (!options_.folder->is_read_only()) {
     FillOptions fill;
     fill.on_complete = [this](const std::shared_ptr<KeptArray>& array) { note_complete(array); };
     queue_.emplace(std::move(fill));
@@ -48,49 +108,41 @@ KeptArrays::~KeptArrays() {
   }
 }
 
-std::optional<KeptKey> KeptArrays::key_of(const std::string& path, const NpyFile& file) const {
-  const NamedArray& array = file.array();
-  std::vector<Identity> sources;
-  for (const SourcePtr& source : array.sources) {
-    sources.push_back(source->identity());
+std::shared_ptr<KeptArray> KeptArrays::open(Ino ino, const std::string& path, const File& file) {
+  if (why_not_kept(file)) {
+    return nullptr;
   }
-  return KeyWriter()
-      .add("version", version_)
-      .add("path", path)
-      .add("format", array.format)
-      .add("header", file.header())
-      .add("dataset", text_of(dataset_))
-      .add_sources(sources)
-      .finish(path);
+  const std::shared_ptr<Mutex> looking = looking_for(ino);
+  const MutexLock lock(*looking);
+  auto array = find_known(ino);
+  if (array != nullptr) {
+    array->refresh();
+  } else {
+    array = queue_ ? open_kept(options_, path, file) : find_kept(options_, path, file);
+    if (array != nullptr && queue_ && array->needs_check()) {
+      queue_->check_later(array);
+    }
+  }
+  if (array != nullptr) {
+    remember(ino, looking, array);
+  }
+  return array;
 }
 
-std::shared_ptr<KeptArray> KeptArrays::open(Ino ino, const std::string& path, const File& file) {
-  const auto* npy = dynamic_cast<const NpyFile*>(&file);
-  if (npy == nullptr || npy->header().empty() || npy->nbytes() < kLeastNbytes ||
-      npy->array().array->storage() == "computed") {
+std::shared_ptr<KeptArray> KeptArrays::find_complete(Ino ino, const std::string& path,
+                                                     const File& file) {
+  if (why_not_kept(file)) {
     return nullptr;
   }
-  const Format* format = find_format(npy->array().format);
-  if (format == nullptr || format->opens_files_when_read) {
-    return nullptr;
+  const std::shared_ptr<Mutex> looking = looking_for(ino);
+  const MutexLock lock(*looking);
+  auto array = find_known(ino);
+  if (array != nullptr) {
+    array->refresh();
+  } else if ((array = find_kept(options_, path, file)) != nullptr) {
+    remember(ino, looking, array);
   }
-  const MutexLock lock(mutex_);
-  if (auto known = find_known(ino)) {
-    return known;
-  }
-  const auto key = key_of(path, *npy);
-  const std::span<const std::byte> header = std::as_bytes(std::span(npy->header()));
-  auto array = !key     ? nullptr
-               : queue_ ? folder_->open(*key, npy->nbytes(), header)
-                        : folder_->find(*key, npy->nbytes());
-  if (array == nullptr) {
-    return nullptr;
-  }
-  if (queue_ && array->needs_check()) {
-    queue_->check_later(array);
-  }
-  remember(ino, array);
-  return array;
+  return array != nullptr && array->is_complete() ? array : nullptr;
 }
 
 void KeptArrays::note_complete(const std::shared_ptr<KeptArray>& array) {
@@ -109,30 +161,43 @@ void KeptArrays::note_complete(const std::shared_ptr<KeptArray>& array) {
   }
 }
 
-std::shared_ptr<KeptArray> KeptArrays::find_known(Ino ino) {
+std::shared_ptr<Mutex> KeptArrays::looking_for(Ino ino) {
+  const MutexLock lock(mutex_);
   const auto known =
       std::find_if(known_.begin(), known_.end(), [&](const Known& one) { return one.ino == ino; });
-  if (known == known_.end()) {
-    return nullptr;
+  if (known != known_.end()) {
+    known_.splice(known_.begin(), known_, known);
+    return known->looking;
   }
-  auto array = known->array.lock();
-  known_.erase(known);
-  if (array == nullptr || array->is_dropped()) {
-    return nullptr;
-  }
-  const bool was_complete = array->is_complete();
-  array->refresh();
-  remember(ino, array);
-  if (!was_complete && array->is_complete()) {
-    on_complete_(ino);
-  }
-  return array;
-}
-
-void KeptArrays::remember(Ino ino, const std::shared_ptr<KeptArray>& array) {
-  known_.push_front({ino, array, array->is_complete() ? nullptr : array});
+  known_.push_front({ino, std::make_shared<Mutex>()});
   if (known_.size() > kMostKnown) {
     known_.pop_back();
+  }
+  return known_.front().looking;
+}
+
+// Null, too, where it was dropped, so that it is made anew.
+std::shared_ptr<KeptArray> KeptArrays::find_known(Ino ino) {
+  const MutexLock lock(mutex_);
+  for (const Known& known : known_) {
+    if (known.ino == ino) {
+      auto array = known.array.lock();
+      return array == nullptr || array->is_dropped() ? nullptr : array;
+    }
+  }
+  return nullptr;
+}
+
+void KeptArrays::remember(Ino ino, const std::shared_ptr<Mutex>& looking,
+                          const std::shared_ptr<KeptArray>& array) {
+  // What is let go of here may close files.
+  Known known{ino, looking, array, array->is_complete() ? nullptr : array};
+  const MutexLock lock(mutex_);
+  for (Known& one : known_) {
+    if (one.ino == ino && one.looking == looking) {
+      std::swap(one, known);
+      return;
+    }
   }
 }
 

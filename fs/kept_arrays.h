@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,10 +27,6 @@
 
 namespace npyfs {
 
-// A cache folder whose troubles go to the log. As KeptFolder::open().
-std::shared_ptr<KeptFolder> open_cache_folder(const std::string& path,
-                                              std::optional<std::uint64_t> most_nbytes);
-
 struct KeepOptions {
   std::shared_ptr<KeptFolder> folder;  // not null
   // What the bytes of all arrays depend on: the program that decodes them; and what the user said
@@ -38,7 +35,37 @@ struct KeepOptions {
   Digest dataset{};
 };
 
-// Any thread.
+// Why an array is not kept, in words that follow "not kept".
+struct NotKept {
+  std::string why;
+  bool is_needless = false;  // it would be read no faster
+};
+
+// Nothing: it is kept. Whatever is no array has no reason worth a word.
+std::optional<NotKept> why_not_kept(const File& file);
+
+// What the bytes of a kept array depend on; `path` is the file's in the mount. Nothing where
+// why_not_kept() says something, and where nobody can tell whether its sources are still the same.
+std::optional<KeptKey> kept_key(const KeepOptions& options, const std::string& path,
+                                const File& file);
+
+// The label of a kept array says what `npyfs cache` shows.
+struct KeptLabel {
+  std::string path;    // "train/x.npy"
+  std::string source;  // the path of the first of its sources
+};
+KeptLabel parse_label(std::string_view label);
+
+// The array of a file, made where there is none and the folder may be written to. Null where it is
+// not kept.
+std::shared_ptr<KeptArray> open_kept(const KeepOptions& options, const std::string& path,
+                                     const File& file);
+// The same, where there is one.
+std::shared_ptr<KeptArray> find_kept(const KeepOptions& options, const std::string& path,
+                                     const File& file);
+
+// Any thread. Opening an array looks at the disk: others wait for that only where they open the
+// same one.
 class KeptArrays {
  public:
   // Starts threads, unless nothing is to be written: not before a daemon has forked. `on_complete`
@@ -50,41 +77,46 @@ class KeptArrays {
   KeptArrays& operator=(const KeptArrays&) = delete;
 
   // The kept array of a file, in part or complete, made where there is none; `path` is the file's
-  // in the mount. Null for a file that is not kept: a small one, one that costs no more to read
-  // than what is kept would, or one whose bytes may come from files that nobody knows yet.
+  // in the mount. Null for a file that is not kept, and where it cannot be.
   std::shared_ptr<KeptArray> open(Ino ino, const std::string& path, const File& file);
+  // The same, but null where the array is not complete. Makes nothing.
+  std::shared_ptr<KeptArray> find_complete(Ino ino, const std::string& path, const File& file);
 
   // A reader was given the bytes in `parts`, from `offset` of the file on. Never throws, never
   // waits.
   void note_read(const std::shared_ptr<KeptArray>& array, std::uint64_t offset,
                  std::span<const iovec> parts) noexcept;
 
-  const KeptCounts& counts() const { return folder_->counts(); }
+  const KeptCounts& counts() const { return options_.folder->counts(); }
   FillQueue::Counts queue_counts() const { return queue_ ? queue_->counts() : FillQueue::Counts(); }
+  // Whether anything is written.
+  bool writes() const { return queue_.has_value(); }
+  // Somebody else has completed the array of a file.
+  void note_complete(Ino ino) { on_complete_(ino); }
 
  private:
-  std::optional<KeptKey> key_of(const std::string& path, const NpyFile& file) const;
-
-  // What one reader knows of an array.
+  // What is known of the array of a file.
   struct Known {
     Ino ino = 0;
-    std::weak_ptr<KeptArray> array;
+    // Held by whoever looks for it on the disk.
+    std::shared_ptr<Mutex> looking;
+    std::weak_ptr<KeptArray> array{};
     // Holds an array in part while it is one of those that were opened last: numpy opens a file
     // three times to map it once, and each new KeptArray checks its blocks anew. Null for a
     // complete array: one that is held cannot be evicted.
-    std::shared_ptr<KeptArray> held;
+    std::shared_ptr<KeptArray> held{};
   };
   static constexpr std::size_t kMostKnown = 64;
 
   void note_complete(const std::shared_ptr<KeptArray>& array);
-  std::shared_ptr<KeptArray> find_known(Ino ino) REQUIRES(mutex_);
-  void remember(Ino ino, const std::shared_ptr<KeptArray>& array) REQUIRES(mutex_);
+  std::shared_ptr<Mutex> looking_for(Ino ino);
+  std::shared_ptr<KeptArray> find_known(Ino ino);
+  void remember(Ino ino, const std::shared_ptr<Mutex>& looking,
+                const std::shared_ptr<KeptArray>& array);
 
-  std::shared_ptr<KeptFolder> folder_;
-  std::string version_;
-  Digest dataset_;  // of what all arrays depend on
+  const KeepOptions options_;
   const std::function<void(Ino)> on_complete_;
-  Mutex mutex_;
+  Mutex mutex_;                                // held for memory alone
   std::list<Known> known_ GUARDED_BY(mutex_);  // those that were opened last first
   std::optional<FillQueue> queue_;             // last: its threads call note_complete()
 };

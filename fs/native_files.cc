@@ -27,25 +27,26 @@ std::string why_of(std::int32_t refused) {
   }
 }
 
-// As File::open_backing().
-int open_complete(const KeptArray& kept) {
+// As File::open_backing(): nothing as long as it is in part.
+std::optional<int> open_complete(const KeptArray& kept) {
   const int fd = kept.complete_descriptor();
-  return fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+  return fd >= 0 ? std::optional(::fcntl(fd, F_DUPFD_CLOEXEC, 0)) : std::nullopt;
 }
 
 }  // namespace
 
 std::int32_t NativeFiles::open(Ino ino, const File& file, const KeptArray* kept) {
-  return find(ino, file, kept, true);
+  const std::int32_t backing = find(ino, file, kept);
+  return backing == 0 && kept != nullptr ? decline(ino) : backing;
 }
 
-bool NativeFiles::is_native(Ino ino, const File& file) {
-  return find(ino, file, nullptr, false) > 0;
+bool NativeFiles::is_native(Ino ino, const File& file, const KeptArray* kept) {
+  return find(ino, file, kept) > 0;
 }
 
 // Not under the lock: looking for the backing file may wait for a disk. Of two who do so the second
 // one's is let go of.
-std::int32_t NativeFiles::find(Ino ino, const File& file, const KeptArray* kept, bool is_opened) {
+std::int32_t NativeFiles::find(Ino ino, const File& file, const KeptArray* kept) {
   if (const auto known = decided(ino)) {
     return *known;
   }
@@ -60,7 +61,7 @@ std::int32_t NativeFiles::find(Ino ino, const File& file, const KeptArray* kept,
     return 0;
   }
   if (*fd < 0) {
-    return is_opened ? decide(ino, 0) : 0;
+    return decide(ino, 0);
   }
   const std::int32_t backing = ask_kernel(file, *fd);
   ::close(*fd);

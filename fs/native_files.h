@@ -35,18 +35,22 @@ class NativeFiles {
   explicit NativeFiles(BackingCalls kernel) : kernel_(std::move(kernel)) {}
   explicit NativeFiles(Refusal refusal) : refusal_(std::move(refusal)) {}
 
-  // The kernel's number of the backing file for `file`, which is opened under the number `ino`; 0:
-  // we read it. `kept`: where the file is kept, or null.
+  // The kernel's number of the backing file for `file`, which is opened under the number `ino`: the
+  // source that it is, or `kept`, where it is kept (else null) and complete. 0: we read it, and go
+  // on to do so.
   std::int32_t open(Ino ino, const File& file, const KeptArray* kept = nullptr);
+  // We read the file of this number, now and later, though it may have got a backing file by then.
+  // Returns 0, or what open() has given for it before.
+  std::int32_t decline(Ino ino) { return decide(ino, 0); }
   // Whether the kernel reads any file by itself.
   bool are_possible() const { return !refusal_; }
   // Why not; empty where it does.
   std::string why_not() const { return refusal_ ? refusal_->why : ""; }
   // Whether open() gave, or would give, one.
-  bool is_native(Ino ino, const File& file);
+  bool is_native(Ino ino, const File& file, const KeptArray* kept = nullptr);
 
  private:
-  std::int32_t find(Ino ino, const File& file, const KeptArray* kept, bool is_opened);
+  std::int32_t find(Ino ino, const File& file, const KeptArray* kept);
   std::optional<std::int32_t> decided(Ino ino);
   std::int32_t decide(Ino ino, std::int32_t backing);
   std::int32_t ask_kernel(const File& file, int fd);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "fs/background_fill.h"
 #include "fs/damage_log.h"
 #include "fs/end_signals.h"
 #include "fs/fetch.h"
@@ -193,6 +194,10 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
       }
     });
     fs.kept = &*kept;
+  }
+  std::optional<BackgroundFill> fill;
+  if (kept && options.fill) {
+    fill.emplace(fs, verified);
   }
   ReadAhead read_ahead(cache, read_ahead_threads(options.threads));
   fs.read_ahead = &read_ahead;

@@ -30,6 +30,8 @@ struct MountOptions {
   bool passthrough = true;
   // Where arrays are kept that were read; nothing: nowhere.
   std::optional<KeepOptions> keep;
+  // Completes them in the background.
+  bool fill = false;
 };
 
 // Mounts, daemonizes (unless in the foreground) and serves until unmounted or told to stop by

@@ -114,8 +114,8 @@ bool is_same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-DiskFolder::DiskFolder(const std::string& path) : path_(path) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+DiskFolder::DiskFolder(const std::string& path, Missing missing) : path_(path) {
+  if (missing == Missing::kIsMade && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     // A read-only file system says so even where the folder is there.
     const int why = errno;
     if (::access(path.c_str(), F_OK) != 0) {

@@ -72,10 +72,12 @@ bool is_same_file(const struct stat& a, const struct stat& b);
 // An open folder. Any thread.
 class DiskFolder {
  public:
-  // Makes the folder, with mode 0700, where it is missing (not its parents). Throws kNotFound, kIo;
-  // kUnsupported, with what to do, where another user owns it or others may write to it: what lies
-  // there could be anybody's. Root's folder is as good as one's own.
-  explicit DiskFolder(const std::string& path);
+  // What happens where there is no such folder: it is made, with mode 0700 (not its parents), or
+  // kNotFound is thrown.
+  enum class Missing { kIsMade, kIsRefused };
+  // Throws kNotFound, kIo; kUnsupported, with what to do, where another user owns it or others may
+  // write to it: what lies there could be anybody's. Root's folder is as good as one's own.
+  explicit DiskFolder(const std::string& path, Missing missing = Missing::kIsMade);
   ~DiskFolder();
   DiskFolder(const DiskFolder&) = delete;
   DiskFolder& operator=(const DiskFolder&) = delete;

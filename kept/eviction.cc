@@ -176,7 +176,7 @@ std::uint64_t disk_nbytes(const std::vector<KeptFiles>& files) {
 }
 
 std::uint64_t evict(const DiskFolder& disk, std::uint64_t nbytes, const std::string& except,
-                    std::chrono::seconds spared_after_use) {
+                    std::chrono::seconds spared_after_use, std::int64_t spared_since_ns) {
   std::vector<KeptFiles> files = find_kept_files(disk);
   std::stable_sort(files.begin(), files.end(), [](const KeptFiles& a, const KeptFiles& b) {
     return a.used_at_ns() < b.used_at_ns();
@@ -186,7 +186,7 @@ std::uint64_t evict(const DiskFolder& disk, std::uint64_t nbytes, const std::str
     if (freed >= nbytes) {
       break;
     }
-    if (one.name != except && one.map) {
+    if (one.name != except && one.map && one.used_at_ns() < spared_since_ns) {
       freed += evict_one(disk, one, nbytes - freed, spared_after_use);
     }
   }

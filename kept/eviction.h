@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,10 +36,12 @@ std::uint64_t disk_nbytes(const std::vector<KeptFiles>& files);
 
 // Removes arrays, least recently used ones first, until about `nbytes` are free: complete ones as a
 // whole, if nobody has them open; of those in part the last blocks, not if somebody has them open
-// and used them within `spared_after_use`, and nothing of `except`. Arrays that are being written
-// to are left alone. How many bytes that gave back. Throws kIo.
+// and used them within `spared_after_use`, and nothing of `except` or of arrays that were used
+// since `spared_since_ns` (since the epoch). Arrays that are being written to are left alone. How
+// many bytes that gave back. Throws kIo.
 std::uint64_t evict(const DiskFolder& disk, std::uint64_t nbytes, const std::string& except,
-                    std::chrono::seconds spared_after_use);
+                    std::chrono::seconds spared_after_use,
+                    std::int64_t spared_since_ns = std::numeric_limits<std::int64_t>::max());
 
 // Removes what processes left that died while they made an array, and data without a map. Throws
 // kIo.

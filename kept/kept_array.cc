@@ -414,21 +414,16 @@ bool KeptArray::check_blocks() {
   return all_are_good;
 }
 
-std::optional<std::uint64_t> KeptArray::next_missing(std::uint64_t from) noexcept {
+bool KeptArray::holds(std::uint64_t block) noexcept {
   try {
     follow_generation();
-    for (std::uint64_t block = from; block < block_count() && !is_complete(); ++block) {
-      if (!is_believed(block)) {
-        return block;
-      }
-    }
-    return std::nullopt;
+    return is_complete() || is_believed(block);
   } catch (const Error& error) {
     note(error);
   } catch (const std::exception&) {
     // No memory to check it.
   }
-  return from < block_count() ? std::optional(from) : std::nullopt;
+  return false;
 }
 
 bool KeptArray::check() noexcept {

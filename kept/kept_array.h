@@ -86,9 +86,8 @@ class KeptArray {
   Outcome publish() noexcept;
   // Both.
   Outcome write_blocks(std::span<const BlockBytes> blocks) noexcept;
-  // The first block from `from` on that is not there, or not good; nothing where there is none.
-  // Reads what is there and was not believed yet.
-  std::optional<std::uint64_t> next_missing(std::uint64_t from) noexcept;
+  // Whether the block is there, and good. Reads it if that is not known yet.
+  bool holds(std::uint64_t block) noexcept;
 
   // Whether the file is complete, but not as it was left (it was copied, or somebody wrote to it):
   // it is served by blocks, each held against its CRC, until check() has seen all of it.

@@ -66,7 +66,10 @@ std::shared_ptr<KeptFolder> KeptFolder::open(const std::string& path, KeptOption
 }
 
 KeptFolder::KeptFolder(const std::string& path, KeptOptions options)
-    : disk_(path), options_(std::move(options)), is_read_only_(!disk_.is_writable()) {
+    : disk_(path, options.access == KeptOptions::Access::kMakes ? DiskFolder::Missing::kIsMade
+                                                                : DiskFolder::Missing::kIsRefused),
+      options_(std::move(options)),
+      is_read_only_(options_.access == KeptOptions::Access::kReads || !disk_.is_writable()) {
   if (is_read_only_) {
     return;
   }
@@ -207,7 +210,8 @@ bool KeptFolder::make_room(std::uint64_t nbytes, const std::string& except) noex
     }
     // Another process may have made room meanwhile.
     if (const std::uint64_t still = lacking(); still > 0) {
-      counts_.evicted_nbytes += evict(disk_, still, except, options_.spared_after_use);
+      counts_.evicted_nbytes +=
+          evict(disk_, still, except, options_.spared_after_use, options_.spared_since_ns);
       if (lacking() > 0) {
         tell_once(told_full_,
                   fmt::format("{}: the cache is full, and what could go is in use; no more arrays "

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,9 @@
 namespace npyfs {
 
 struct KeptOptions {
+  // Whether the folder is made where it is missing, and whether anything in it is changed.
+  enum class Access { kMakes, kWrites, kReads };
+  Access access = Access::kMakes;
   // What all files in the folder may take on the disk; nothing: 80 % of what is free there or
   // theirs already.
   std::optional<std::uint64_t> most_nbytes;
@@ -30,6 +34,9 @@ struct KeptOptions {
   std::chrono::milliseconds lock_wait{100};
   // An array that is open somewhere and was used within this time loses no blocks to others.
   std::chrono::seconds spared_after_use{600};
+  // Nor is any array evicted that was used since then, in nanoseconds since the epoch: who fills a
+  // folder with more than it takes does not lose the first arrays to the last ones.
+  std::int64_t spared_since_ns = std::numeric_limits<std::int64_t>::max();
   // How long nothing is written after the disk failed.
   std::chrono::milliseconds pause_after_failure{10'000};
   // One line for whoever runs the mount. Any thread.
@@ -58,9 +65,9 @@ void remove_kept_files(const DiskFolder& disk, const std::string& name);
 // All members may be called from any thread.
 class KeptFolder : public std::enable_shared_from_this<KeptFolder> {
  public:
-  // Makes the folder where it is missing, and clears away what dead processes left. A folder that
-  // cannot be written to is read from. Throws kNotFound, kIo, and kUnsupported where it is not
-  // safe (DiskFolder).
+  // Makes the folder where it is missing, and clears away what dead processes left, as far as
+  // `options.access` goes. A folder that cannot be written to is read from. Throws kNotFound, kIo,
+  // and kUnsupported where it is not safe (DiskFolder).
   static std::shared_ptr<KeptFolder> open(const std::string& path, KeptOptions options = {});
 
   // The array of this key, whose file has so many bytes, complete or in part; made where there is

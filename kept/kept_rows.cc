@@ -18,6 +18,7 @@ const char kNoMap[] = "its map is missing, damaged or of another version";
 // What the map says; nothing where it cannot be read.
 void read_map(const DiskFolder& disk, KeptRow& row) {
   row.fault = kNoMap;
+  row.kept_blocks = row.kept_nbytes = 0;
   try {
     const auto map = BlockMap::read(disk.open(map_name(row.name), O_RDONLY));
     if (!map || map->key().name() != row.name) {
@@ -28,7 +29,10 @@ void read_map(const DiskFolder& disk, KeptRow& row) {
     row.nbytes = map->array_nbytes();
     row.blocks = map->block_count();
     const std::vector<bool> there = map->blocks();
-    row.kept_blocks = static_cast<std::uint64_t>(std::count(there.begin(), there.end(), true));
+    for (std::uint64_t block = 0; block < there.size(); ++block) {
+      row.kept_blocks += there[block] ? 1 : 0;
+      row.kept_nbytes += there[block] ? map->block_nbytes(block) : 0;
+    }
     row.is_open = map->file().is_locked_by_others(DiskFile::Lock::kUser);
     row.fault.clear();
   } catch (const Error& error) {
@@ -48,24 +52,32 @@ KeptRow row_of(const DiskFolder& disk, const KeptFiles& files) {
   return row;
 }
 
+void remove(KeptFolder& folder, KeptRow& row) {
+  if (!folder.is_read_only() && folder.drop(row.name)) {
+    row.is_complete = false;
+    row.kept_blocks = row.kept_nbytes = 0;
+  }
+}
+
 void check(KeptFolder& folder, KeptRow& row) {
-  if (row.fault.empty()) {
-    const KeptKey key{row.key, row.label, sha256(row.key)};
-    const auto array = folder.find(key, row.nbytes);
-    if (!array) {
-      row.fault = "its data is missing, or not as long as the map says";
-      return;
-    }
-    if (array->check()) {
-      row.is_complete = array->is_complete();
-      return;
-    }
-    row.fault = "bytes differ from their CRC";
+  if (!row.fault.empty()) {
+    remove(folder, row);
     return;
   }
-  if (!folder.is_read_only()) {
-    folder.drop(row.name);
+  const KeptKey key{row.key, row.label, sha256(row.key)};
+  const auto array = folder.find(key, row.nbytes);
+  if (!array) {
+    // A process that died when it had made the map has lost nothing.
+    row.fault =
+        row.kept_blocks > 0 ? "its data is missing, or not as long as the map says" : std::string();
+    remove(folder, row);
+    return;
   }
+  const bool is_good = array->check();
+  read_map(folder.disk(), row);
+  row.is_complete = array->is_complete();
+  row.is_open = false;  // but here
+  row.fault = is_good ? "" : "bytes differ from their CRC";
 }
 
 }  // namespace
@@ -80,10 +92,10 @@ std::vector<KeptRow> list_kept(const KeptFolder& folder) {
   return rows;
 }
 
-std::vector<KeptRow> drop_kept(KeptFolder& folder, const std::string& prefix) {
+std::vector<KeptRow> drop_kept(KeptFolder& folder, const KeptChoice& is_meant) {
   std::vector<KeptRow> rows;
   for (KeptRow& row : list_kept(folder)) {
-    if (!row.name.starts_with(prefix)) {
+    if (!is_meant(row)) {
       continue;
     }
     row.fault = folder.drop(row.name) ? "" : "it is being written to; try again";
@@ -92,12 +104,13 @@ std::vector<KeptRow> drop_kept(KeptFolder& folder, const std::string& prefix) {
   return rows;
 }
 
-std::vector<KeptRow> check_kept(KeptFolder& folder) {
-  std::vector<KeptRow> rows = list_kept(folder);
+void check_kept(KeptFolder& folder, std::vector<KeptRow>& rows,
+                const std::function<void(std::uint64_t nbytes)>& progress) {
   for (KeptRow& row : rows) {
+    const std::uint64_t nbytes = row.kept_nbytes;
     check(folder, row);
+    progress(nbytes);
   }
-  return rows;
 }
 
 }  // namespace npyfs

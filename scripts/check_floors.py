@@ -57,6 +57,7 @@ LOOKS_AT_FILES = {
     "formats/bytes/spool.cc": "a nameless file of npyfs's own, to be written and read",
     "formats/hdf5/child_file.cc": "a child process that has one descriptor and nothing else",
     "cli/expand.cc": "glob(3): patterns of local paths",
+    "cli/keep.cc": "whether a source lies in the cache folder",
     "cli/mount.cc": "the mountpoint, and whether it hides a source",
     "cli/mount_table.cc": "the mountpoint's real path",
     "cli/umount.cc": "the mountpoint and its daemon",

@@ -13,10 +13,11 @@
 namespace npyfs {
 
 // From now on the calling thread gets the processor and the disk only where nobody else wants them,
-// as far as the system allows. There is no way back without privileges.
+// as far as the system allows. There is no way back without privileges. Processes that it starts
+// (a decoder's child, which readers wait for, too) are as important as any.
 inline void become_idle_thread() {
   const sched_param none{};
-  (void)::sched_setscheduler(0, SCHED_IDLE, &none);
+  (void)::sched_setscheduler(0, SCHED_IDLE | SCHED_RESET_ON_FORK, &none);
   (void)::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
 }
 

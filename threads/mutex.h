@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -44,6 +45,10 @@ class NPYFS_ANNOTATE(scoped_lockable) MutexLock {
 class Condition {
  public:
   void wait(Mutex& mutex) REQUIRES(mutex) { condition_.wait(mutex); }
+  // The same, but not for longer than that.
+  void wait_for(Mutex& mutex, std::chrono::milliseconds most) REQUIRES(mutex) {
+    condition_.wait_for(mutex, most);
+  }
   void notify_all() { condition_.notify_all(); }
 
  private:

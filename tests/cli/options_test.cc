@@ -38,6 +38,8 @@ TEST(Options, Verbs) {
   expect_says(wrong_usage({"stats", "a", "--verify=never"}), {"--verify", "mount"});
   expect_says(wrong_usage({"a", "mnt", "-o", "watch"}), {"watch", "stats"});
   EXPECT_EQ(parse_command_line({"umount", "a", "b"}).mountpoints, (Texts{"a", "b"}));
+  EXPECT_EQ(parse_command_line({"fill", "--cache-dir", "d", "a", "b"}).sources, (Texts{"a", "b"}));
+  EXPECT_EQ(parse_command_line({"cache", "--cache-dir", "d"}).verb, Verb::kCache);
   EXPECT_EQ(parse_command_line({"--help"}).verb, Verb::kHelp);
   EXPECT_EQ(parse_command_line({"mount", "-h"}).verb, Verb::kHelp);
   EXPECT_EQ(parse_command_line({"-V"}).verb, Verb::kVersion);
@@ -126,6 +128,30 @@ TEST(Options, DefaultsAreThoseOfTheHelp) {
   EXPECT_EQ(line.header_align, 64u);
   EXPECT_EQ(line.threads, 0u);
   EXPECT_FALSE(line.foreground);
+}
+
+TEST(Options, OfTheCacheFolder) {
+  EXPECT_TRUE(parse_command_line({"--fill", "--cache-dir", "d", "a", "m"}).fill);
+  const CommandLine fill = parse_command_line(
+      {"fill", "--cache-dir=d", "--header-align=4K", "--threads", "3", "--quiet", "--json", "a"});
+  EXPECT_EQ(fill.header_align, 4096u);
+  EXPECT_EQ(fill.threads, 3u);
+  EXPECT_TRUE(fill.quiet && fill.json);
+  EXPECT_EQ(fill.shaping, Texts()) << "the header has its own place in the key";
+  const Texts list = {"cache", "--cache-dir", "d"};
+  EXPECT_EQ(parse_command_line(list).cache_action, CacheAction::kList);
+  EXPECT_EQ(parse_command_line({"cache", "--list", "--cache-dir", "d"}).cache_action,
+            CacheAction::kList);
+  const CommandLine drop = parse_command_line({"cache", "--drop", "--cache-dir", "d", "train/x"});
+  EXPECT_EQ(drop.cache_action, CacheAction::kDrop);
+  EXPECT_EQ(drop.names, (Texts{"train/x"}));
+  expect_says(wrong_usage({"cache", "--drop", "--check", "--cache-dir", "d"}), {"--check"});
+  expect_says(wrong_usage({"cache", "--drop"}), {"--cache-dir DIR"});
+  expect_says(wrong_usage({"fill", "a"}), {"--cache-dir DIR"});
+  expect_says(wrong_usage({"--fill", "a", "m"}), {"--fill", "--cache-dir DIR"});
+  expect_says(wrong_usage({"fill", "--cache-dir", "d"}), {"npyfs fill SOURCE"});
+  expect_says(wrong_usage({"cache", "--dtype", "x=f4", "--cache-dir", "d"}), {"mount, info, fill"});
+  expect_says(wrong_usage({"a", "m", "-o", "drop"}), {"npyfs cache"});
 }
 
 TEST(Options, LaterOnesWin) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "formats/bytes/error.h"
+#include "tests/kept/kept_setting.h"
 
 namespace npyfs {
 namespace {
@@ -21,8 +22,6 @@ namespace {
 // Has a backing file from when it is told on.
 class FakeFile : public File {
  public:
-  explicit FakeFile(std::optional<int> none = std::nullopt) : none_(none) {}
-
   std::uint64_t nbytes() const override { return 0; }
   void plan_read(ByteRange /*range*/, Plan& /*plan*/) const override {}
   std::optional<int> open_backing() const override {
@@ -30,15 +29,12 @@ class FakeFile : public File {
     if (has_changed) {
       throw Error(ErrorKind::kChanged, "it has changed");
     }
-    return is_complete ? ::open("/dev/null", O_RDONLY | O_CLOEXEC) : none_;
+    return is_complete ? std::optional(::open("/dev/null", O_RDONLY | O_CLOEXEC)) : std::nullopt;
   }
 
   std::atomic<bool> is_complete = false;
   std::atomic<bool> has_changed = false;
   mutable std::atomic<int> asked = 0;
-
- private:
-  std::optional<int> none_;
 };
 
 class NativeFilesTest : public ::testing::Test {
@@ -74,18 +70,34 @@ TEST_F(NativeFilesTest, GivesAFileOneNumberForGood) {
   EXPECT_EQ(x.asked, 1);
 }
 
-TEST_F(NativeFilesTest, WhatWasOpenedPlainStaysSo) {
+TEST_F(NativeFilesTest, WhatWasDeclinedStaysSo) {
   NativeFiles files(calls());
-  FakeFile x(-1);
+  FakeFile x;
   EXPECT_FALSE(files.is_native(7, x)) << "which decides nothing";
   x.is_complete = true;
   EXPECT_TRUE(files.is_native(7, x));
-  FakeFile y(-1);
-  EXPECT_EQ(files.open(8, y), 0);
+  EXPECT_EQ(files.decline(7), 1) << "too late";
+  FakeFile y;
+  EXPECT_EQ(files.decline(8), 0);
   y.is_complete = true;
   EXPECT_EQ(files.open(8, y), 0);
   EXPECT_FALSE(files.is_native(8, y));
   EXPECT_EQ(files.open(9, y), 2) << "under another number";
+}
+
+TEST_F(NativeFilesTest, AKeptArrayIsNativeOnceItIsComplete) {
+  const testing::CacheFolder cache;
+  const auto folder = KeptFolder::open(cache.path());
+  const auto array = folder->open(testing::key_of(1), 100);
+  NativeFiles files(calls());
+  FakeFile x;
+  EXPECT_FALSE(files.is_native(7, x, array.get()));
+  EXPECT_EQ(files.open(8, x, array.get()), 0);
+  ASSERT_EQ(testing::write(*array, 1, {0}), KeptArray::Outcome::kKept);
+  EXPECT_EQ(files.open(8, x, array.get()), 0) << "it was opened in part";
+  EXPECT_TRUE(files.is_native(7, x, array.get()));
+  EXPECT_EQ(files.open(7, x, array.get()), last_backing_);
+  EXPECT_EQ(x.asked, 0) << "its own is not looked for";
 }
 
 TEST_F(NativeFilesTest, RemembersNothingOfFilesThatNeverHaveOne) {

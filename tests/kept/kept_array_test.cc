@@ -18,6 +18,7 @@ namespace {
 using testing::all_blocks;
 using testing::CacheFolder;
 using testing::content_of;
+using testing::first_missing;
 using testing::flip_bit;
 using testing::key_of;
 using testing::read;
@@ -52,7 +53,7 @@ TEST_F(KeptArrayTest, GivesBackWhatWasWritten) {
   EXPECT_EQ(read(*array, 1, kKeptBlockNbytes - 1, 2), "miss");  // the second byte is not there
   EXPECT_EQ(read(*array, 1, kNbytes - 1, 2), "miss");           // nor behind the end
   EXPECT_FALSE(array->is_complete());
-  EXPECT_EQ(array->next_missing(0), 1u);
+  EXPECT_EQ(first_missing(*array), 1u);
 }
 
 TEST_F(KeptArrayTest, AnotherProcessReadsIt) {
@@ -80,7 +81,7 @@ TEST_F(KeptArrayTest, ACompleteOneIsThePlainFile) {
   other->refresh();
   EXPECT_TRUE(other->is_complete());
   EXPECT_TRUE(open()->is_complete());
-  EXPECT_EQ(array->next_missing(0), std::nullopt);
+  EXPECT_EQ(first_missing(*array), array->block_count());
 }
 
 TEST_F(KeptArrayTest, TheOtherFindsOutThatItIsCompleteWhenItWrites) {
@@ -98,7 +99,7 @@ TEST_F(KeptArrayTest, AFlippedBitOfABlockIsAMissAndIsMended) {
   EXPECT_EQ(read_block(*array, 1, 0), "hit");
   EXPECT_EQ(read_block(*array, 1, 1), "miss");
   EXPECT_EQ(read_block(*other, 1, 1), "miss");
-  EXPECT_EQ(array->next_missing(0), 1u);
+  EXPECT_EQ(first_missing(*array), 1u);
   ASSERT_EQ(write(*array, 1, {1}), Outcome::kKept);
   EXPECT_EQ(read_block(*array, 1, 1), "hit");
   EXPECT_EQ(read_block(*other, 1, 1), "hit");

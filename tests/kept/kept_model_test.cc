@@ -115,7 +115,8 @@ TEST(KeptModel, AnswersAsASetOfBlocksWould) {
           array->refresh();
           ASSERT_TRUE(array->is_complete());
         } else {
-          ASSERT_EQ(array->next_missing(0), static_cast<std::uint64_t>(absent - blocks.begin()));
+          ASSERT_EQ(testing::first_missing(*array),
+                    static_cast<std::uint64_t>(absent - blocks.begin()));
         }
       }
     }

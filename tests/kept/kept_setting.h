@@ -69,6 +69,15 @@ inline std::vector<std::uint64_t> all_blocks(const KeptArray& array) {
   return blocks;
 }
 
+// The first block that is not there, or not good; as many as there are blocks if there is none.
+inline std::uint64_t first_missing(KeptArray& array) {
+  std::uint64_t block = 0;
+  while (block < array.block_count() && array.holds(block)) {
+    ++block;
+  }
+  return block;
+}
+
 // What a read answers: hit, miss, or "wrong bytes".
 inline std::string read(const KeptArray& array, std::uint64_t number, std::uint64_t offset,
                         std::uint64_t nbytes) {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/keep.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "cli/mount_table.h"
+#include "formats/bytes/error.h"
+#include "formats/registry.h"
+
+namespace npyfs {
+
+namespace {
+
+// What arrays depend on besides the files that were opened.
+std::string shaping_text(const CommandLine& command_line) {
+  const auto lines_of = [](const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) {
+      text += fmt::format("{}:{}", line.size(), line);
+    }
+    return text;
+  };
+  std::string text = lines_of(command_line.sources) + "\n" + lines_of(command_line.shaping);
+  // With --permissive it decides which records there are.
+  text += command_line.dataset.verify == Verify::kMount ? "\nverify=mount" : "";
+  // What stands in files that options name.
+  for (const auto& [name, values] : command_line.format_options) {
+    text += fmt::format("\n{}:{}{}", name.size(), name, lines_of(values));
+  }
+  for (const auto& [split, keys] : command_line.dataset.split_rule.lists) {
+    text += fmt::format("\n{}:{}{}", split.size(), split, lines_of(keys));
+  }
+  return text;
+}
+
+// The option with which nobody can tell whether arrays are still the same; null: there is none.
+const char* volatile_option(const CommandLine& command_line) {
+  for (const Format& format : formats()) {
+    for (const FormatOption& option : format.options) {
+      if (option.makes_volatile && command_line.format_options.count(option.name) != 0) {
+        return option.name;
+      }
+    }
+  }
+  return nullptr;
+}
+
+KeptOptions folder_options(const CommandLine& command_line,
+                           std::function<void(const std::string&)> tell) {
+  KeptOptions options;
+  options.access =
+      command_line.verb == Verb::kInfo ? KeptOptions::Access::kReads : KeptOptions::Access::kMakes;
+  options.most_nbytes = command_line.cache_dir_nbytes;
+  options.tell = std::move(tell);
+  if (command_line.verb == Verb::kFill || command_line.fill) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    options.spared_since_ns = std::chrono::nanoseconds(now).count();
+  }
+  return options;
+}
+
+}  // namespace
+
+std::string why_nothing_is_kept(const CommandLine& command_line) {
+  if (const char* option = volatile_option(command_line)) {
+    return fmt::format("--{}, as nobody can tell whether arrays are still the same", option);
+  }
+  if (command_line.dataset.verify == Verify::kNever) {
+    return "--verify=never, as others would take it for verified";
+  }
+  return {};
+}
+
+KeepOptions keep_options(const CommandLine& command_line, LoadedDataset& loaded,
+                         std::function<void(const std::string&)> tell) {
+  KeepOptions keep;
+  keep.folder =
+      KeptFolder::open(command_line.cache_dir, folder_options(command_line, std::move(tell)));
+  keep.version = NPYFS_VERSION;
+  std::string depends_on = shaping_text(command_line);
+  // A million of them are no longer needed once the mount serves.
+  for (const OpenedFiles::File& file : std::exchange(loaded.opened, {})) {
+    depends_on += fmt::format("\n{} {:x}", file.identity.text(), file.path_hash);
+  }
+  keep.dataset = sha256(depends_on);
+  return keep;
+}
+
+void require_sources_outside_cache(const CommandLine& command_line, const Dataset& dataset) {
+  const std::string folder = real_path(command_line.cache_dir);
+  // There may be none yet.
+  const SourcePtr source = folder.empty() ? nullptr : find_source_below(dataset, folder);
+  if (source != nullptr) {
+    throw file_error(ErrorKind::kUsage, command_line.cache_dir,
+                     fmt::format("the source {} lies in the cache folder; take another --cache-dir",
+                                 printable(source->name())));
+  }
+}
+
+std::string real_path(const std::string& path) {
+  char* const resolved = ::realpath(path.c_str(), nullptr);
+  std::string real = resolved != nullptr ? resolved : "";
+  std::free(resolved);
+  return real;
+}
+
+SourcePtr find_source_below(const Dataset& dataset, const std::string& folder) {
+  SourcePtr found;
+  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
+    for (const SourcePtr& source : array.sources) {
+      if (found == nullptr && lies_below(real_path(source->path()), folder)) {
+        found = source;
+      }
+    }
+  });
+  return found;
+}
+
+}  // namespace npyfs
