@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -125,7 +126,10 @@ int run_mount(const CommandLine& command_line) {
   options.header_align = command_line.header_align;
   options.passthrough = command_line.passthrough;
 
+  const auto begin = std::chrono::steady_clock::now();
   LoadedDataset loaded(command_line);
+  options.opening_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   require_sources_outside(loaded.dataset, options.mountpoint);
   require_cache_outside(command_line, options.mountpoint);
   options.keep = keep(command_line, loaded);

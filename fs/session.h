@@ -17,7 +17,8 @@
 namespace npyfs {
 
 struct MountOptions {
-  std::string version;  // of the program
+  std::string version;   // of the program
+  double opening_s = 0;  // how long it took to find out what there is
   std::string mountpoint;
   std::string source;  // shown as the device in /proc/mounts
   bool foreground = false;

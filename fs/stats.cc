@@ -275,6 +275,7 @@ std::string stats_json(const MountFigures& figures) {
   all.push_back({"mountpoint", Value{figures.mountpoint}});
   all.push_back({"start_time_seconds", Value{figures.started_s}});
   all.push_back({"uptime_seconds", Value{figures.uptime_s}});
+  all.push_back({"opening_seconds", Value{figures.opening_s}});
   all.push_back({"reads", reads_value(figures.requests)});
   all.push_back({"requests", requests_value(figures.requests)});
   for_each_figure(figures, [&](const Figure& figure) {
@@ -294,6 +295,8 @@ std::string stats_metrics(const MountFigures& figures) {
   metrics.add(1, "", Metrics::label("version", figures.version));
   metrics.begin("npyfs_start_time_seconds", "gauge", "When the mount was made, since 1970.");
   metrics.add(figures.started_s);
+  metrics.begin("npyfs_opening_seconds", "gauge", "How long it took to open the data set.");
+  metrics.add(figures.opening_s);
   add_reads(metrics, figures.requests);
   add_requests(metrics, figures.requests);
   for_each_figure(figures, [&](const Figure& figure) {

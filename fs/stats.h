@@ -34,6 +34,7 @@ struct MountFigures {
   std::string mountpoint;
   double started_s = 0;  // since 1970
   double uptime_s = 0;
+  double opening_s = 0;  // how long it took to find out what there is
   RequestTotals requests;
   CacheCounts cache;
   std::optional<KeptFigures> kept;  // nothing without a cache folder

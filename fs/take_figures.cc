@@ -32,6 +32,7 @@ MountFigures take_figures(const MountedFs& fs, const MountBegin& begin) {
   MountFigures figures;
   figures.version = begin.version;
   figures.mountpoint = begin.mountpoint;
+  figures.opening_s = begin.opening_s;
   figures.started_s = to_seconds(begin.time.time_since_epoch());
   figures.uptime_s = to_seconds(std::chrono::steady_clock::now() - begin.steady);
   figures.requests = fs.stats.totals();

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import pty
 import re
 import signal
 import subprocess
@@ -56,6 +57,7 @@ class Counting(StatsTest):
         stats = stats_of(self.mount_pages())
         self.assertEqual(stats["reads"]["requests"], 0)
         self.assertEqual(stats["reads"]["bytes"], 0)
+        self.assertGreater(stats["opening_seconds"], 0)
         self.assertIsNone(stats["reads"]["seconds"]["p99"])
         self.assertEqual(set(stats["errors"].values()), {0})
         self.assertNotIn("kept", stats)
@@ -338,6 +340,22 @@ class Command(StatsTest):
             said = watch.communicate(timeout=TIMEOUT)[1]
         self.assertEqual(watch.returncode, 1)
         self.assertEqual(said.count("\n"), 1, said)
+
+    def test_watching_on_a_terminal(self):
+        mnt = self.mount_pages()
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        with subprocess.Popen([NPYFS, "stats", "--watch", str(mnt)], stdin=subprocess.DEVNULL,
+                              stdout=theirs, stderr=subprocess.PIPE) as watch:
+            os.close(theirs)
+            said = b""
+            while said.count(b"errors ") < 2:
+                said += os.read(ours, 4096)
+            watch.kill()
+        first, second = said.split(b"\x1b[H")[1:3]
+        self.assertNotIn(b"requests/s", first, "nothing to compare with yet")
+        self.assertIn(b"requests/s", second)
+        self.assertIn(os.fsencode(mnt), second)
 
     def test_what_is_no_mount(self):
         for path, words in ((self.folder, "no npyfs mount"), (self.folder / "none", "No such file"),
