@@ -14,6 +14,7 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/mount_table.h"
@@ -187,6 +188,29 @@ std::string errors_text(const Value& now) {
   return text.empty() ? "none" : text + "; .npyfs/errors names them";
 }
 
+// "2 native, 1 kept".
+std::string arrays_text(const Value& now) {
+  std::vector<std::pair<std::string, std::uint64_t>> counts;
+  const Value* arrays = find_value(now, "arrays");
+  const auto* list = arrays != nullptr ? std::get_if<List>(&arrays->v) : nullptr;
+  for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    const std::string access = text_of((*list)[i], "access");
+    const auto known = std::find_if(counts.begin(), counts.end(),
+                                    [&](const auto& one) { return one.first == access; });
+    if (known == counts.end()) {
+      counts.emplace_back(access, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::string text;
+  for (const auto& [access, count] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, access);
+  }
+  const double left_out = number(now, "arrays_left_out");
+  return left_out == 0 ? text : fmt::format("{}, and {} more", text, count_text(left_out));
+}
+
 double count_errors(const Value& now) {
   double count = 0;
   const Value* errors = find_value(now, "errors");
@@ -277,6 +301,7 @@ std::string stats_text(const Value& now, const Value* before) {
   if (find_value(now, "kept") != nullptr) {
     rows.push_back({"kept", kept_text(now)});
   }
+  rows.push_back({"arrays", arrays_text(now)});
   const std::string why_not = text_of(now, "native.why_not");
   rows.push_back({"native", why_not.empty() ? "possible" : "not possible: " + why_not});
   rows.push_back({"errors", errors_text(now)});

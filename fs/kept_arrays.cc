@@ -145,6 +145,13 @@ std::shared_ptr<KeptArray> KeptArrays::find_complete(Ino ino, const std::string&
   return array != nullptr && array->is_complete() ? array : nullptr;
 }
 
+KeptArrays::Seen KeptArrays::last_seen(Ino ino) const {
+  const MutexLock lock(mutex_);
+  const auto known =
+      std::find_if(known_.begin(), known_.end(), [&](const Known& one) { return one.ino == ino; });
+  return {known != known_.end() ? known->array.lock() : nullptr, complete_.contains(ino)};
+}
+
 void KeptArrays::note_complete(const std::shared_ptr<KeptArray>& array) {
   Ino ino = 0;
   {
@@ -153,6 +160,7 @@ void KeptArrays::note_complete(const std::shared_ptr<KeptArray>& array) {
       if (known.array.lock() == array) {
         ino = known.ino;
         known.held = nullptr;
+        complete_.insert(ino);
       }
     }
   }
@@ -191,8 +199,14 @@ std::shared_ptr<KeptArray> KeptArrays::find_known(Ino ino) {
 void KeptArrays::remember(Ino ino, const std::shared_ptr<Mutex>& looking,
                           const std::shared_ptr<KeptArray>& array) {
   // What is let go of here may close files.
-  Known known{ino, looking, array, array->is_complete() ? nullptr : array};
+  const bool is_complete = array->is_complete();
+  Known known{ino, looking, array, is_complete ? nullptr : array};
   const MutexLock lock(mutex_);
+  if (is_complete) {
+    complete_.insert(ino);
+  } else {
+    complete_.erase(ino);
+  }
   for (Known& one : known_) {
     if (one.ino == ino && one.looking == looking) {
       std::swap(one, known);

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,13 @@ class KeptArrays {
   void note_read(const std::shared_ptr<KeptArray>& array, std::uint64_t offset,
                  std::span<const iovec> parts) noexcept;
 
+  // What was seen of the array of a file when it was opened last; it may have gone since.
+  struct Seen {
+    std::shared_ptr<const KeptArray> array;  // null: nobody has it open, as far as is known
+    bool is_complete = false;
+  };
+  Seen last_seen(Ino ino) const;
+
   const KeptCounts& counts() const { return options_.folder->counts(); }
   FillQueue::Counts queue_counts() const { return queue_ ? queue_->counts() : FillQueue::Counts(); }
   // Whether anything is written.
@@ -116,9 +124,10 @@ class KeptArrays {
 
   const KeepOptions options_;
   const std::function<void(Ino)> on_complete_;
-  Mutex mutex_;                                // held for memory alone
-  std::list<Known> known_ GUARDED_BY(mutex_);  // those that were opened last first
-  std::optional<FillQueue> queue_;             // last: its threads call note_complete()
+  mutable Mutex mutex_;                                  // held for memory alone
+  std::list<Known> known_ GUARDED_BY(mutex_);            // those that were opened last first
+  std::unordered_set<Ino> complete_ GUARDED_BY(mutex_);  // when they were opened last
+  std::optional<FillQueue> queue_;                       // last: its threads call note_complete()
 };
 
 }  // namespace npyfs

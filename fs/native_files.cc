@@ -54,7 +54,7 @@ std::int32_t NativeFiles::find(Ino ino, const File& file, const KeptArray* kept)
   try {
     fd = kept != nullptr ? open_complete(*kept) : file.open_backing();
   } catch (const std::exception& error) {
-    tell_once(file, error.what());
+    note_refusal(ino, file, error.what());
     return decide(ino, 0);
   }
   if (!fd) {
@@ -63,7 +63,7 @@ std::int32_t NativeFiles::find(Ino ino, const File& file, const KeptArray* kept)
   if (*fd < 0) {
     return decide(ino, 0);
   }
-  const std::int32_t backing = ask_kernel(file, *fd);
+  const std::int32_t backing = ask_kernel(ino, file, *fd);
   ::close(*fd);
   return decide(ino, backing);
 }
@@ -72,6 +72,16 @@ std::optional<std::int32_t> NativeFiles::decided(Ino ino) {
   const MutexLock lock(mutex_);
   const auto known = decided_.find(ino);
   return known != decided_.end() ? std::optional(known->second) : std::nullopt;
+}
+
+std::optional<NativeFiles::Known> NativeFiles::find_known(Ino ino) const {
+  const MutexLock lock(mutex_);
+  const auto known = decided_.find(ino);
+  if (known == decided_.end()) {
+    return std::nullopt;
+  }
+  const auto refused = refused_.find(ino);
+  return Known{known->second > 0, refused != refused_.end() ? refused->second : ""};
 }
 
 std::int32_t NativeFiles::decide(Ino ino, std::int32_t backing) {
@@ -87,10 +97,10 @@ std::int32_t NativeFiles::decide(Ino ino, std::int32_t backing) {
 }
 
 // The number of the backing file; 0: it will not read it.
-std::int32_t NativeFiles::ask_kernel(const File& file, int fd) {
+std::int32_t NativeFiles::ask_kernel(Ino ino, const File& file, int fd) {
   if (refusal_) {
     if (refusal_->is_wanted) {
-      tell_once(file, refusal_->why);
+      note_refusal(ino, file, refusal_->why);
     }
     return 0;
   }
@@ -98,13 +108,14 @@ std::int32_t NativeFiles::ask_kernel(const File& file, int fd) {
   if (backing > 0) {
     return backing;
   }
-  tell_once(file, why_of(-backing));
+  note_refusal(ino, file, why_of(-backing));
   return 0;
 }
 
-void NativeFiles::tell_once(const File& file, const std::string& why) {
+void NativeFiles::note_refusal(Ino ino, const File& file, const std::string& why) {
   {
     const MutexLock lock(mutex_);
+    refused_.emplace(ino, why);
     if (std::exchange(told_, true)) {
       return;
     }

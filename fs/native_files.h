@@ -46,6 +46,12 @@ class NativeFiles {
   bool are_possible() const { return !refusal_; }
   // Why not; empty where it does.
   std::string why_not() const { return refusal_ ? refusal_->why : ""; }
+  // What is known already, without asking anybody.
+  struct Known {
+    bool is_native = false;
+    std::string why_not;
+  };
+  std::optional<Known> find_known(Ino ino) const;
   // Whether open() gave, or would give, one.
   bool is_native(Ino ino, const File& file, const KeptArray* kept = nullptr);
 
@@ -53,14 +59,16 @@ class NativeFiles {
   std::int32_t find(Ino ino, const File& file, const KeptArray* kept);
   std::optional<std::int32_t> decided(Ino ino);
   std::int32_t decide(Ino ino, std::int32_t backing);
-  std::int32_t ask_kernel(const File& file, int fd);
-  void tell_once(const File& file, const std::string& why);
+  std::int32_t ask_kernel(Ino ino, const File& file, int fd);
+  // Remembers why we read the file; the first time it is told in the log.
+  void note_refusal(Ino ino, const File& file, const std::string& why);
 
   const BackingCalls kernel_{};
   const std::optional<Refusal> refusal_{};
-  Mutex mutex_;
+  mutable Mutex mutex_;
   // The backing file's number for each file that has one or may get one; 0: we read the file.
   std::unordered_map<Ino, std::int32_t> decided_ GUARDED_BY(mutex_);
+  std::unordered_map<Ino, std::string> refused_ GUARDED_BY(mutex_);  // and why
   bool told_ GUARDED_BY(mutex_) = false;
 };
 

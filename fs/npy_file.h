@@ -38,6 +38,8 @@ class NpyFile : public File {
   // The source, where it is a .npy file that is shown as it is.
   std::optional<int> open_backing() const override;
 
+  // Whether it is all of a source, and nothing else.
+  bool is_source() const { return is_source_; }
   // What is before the data; empty where it comes from the file that the array is.
   const std::string& header() const { return header_; }
 

@@ -178,6 +178,20 @@ Value native_value(const MountFigures& figures) {
   return Value{std::move(native)};
 }
 
+Value arrays_value(const std::vector<ArrayFigures>& arrays) {
+  List list;
+  for (const ArrayFigures& array : arrays) {
+    Dict about;
+    about.push_back({"path", Value{array.path}});
+    about.push_back({"access", Value{array.access}});
+    if (!array.why_not_native.empty()) {
+      about.push_back({"why_not_native", Value{array.why_not_native}});
+    }
+    list.push_back(Value{std::move(about)});
+  }
+  return Value{std::move(list)};
+}
+
 // Prometheus
 
 class Metrics {
@@ -286,6 +300,8 @@ std::string stats_json(const MountFigures& figures) {
   });
   all.push_back({"errors", errors_value(figures.requests)});
   all.push_back({"native", native_value(figures)});
+  all.push_back({"arrays", arrays_value(figures.arrays)});
+  all.push_back({"arrays_left_out", Value{figures.arrays_left_out}});
   return print_json(Value{std::move(all)});
 }
 

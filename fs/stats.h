@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fs/block_cache.h"
 #include "fs/request_stats.h"
@@ -28,6 +29,14 @@ struct KeptFigures {
   std::uint64_t waiting_nbytes = 0;
 };
 
+// How one array file is read.
+struct ArrayFigures {
+  std::string path;    // "train/x.npy"
+  std::string access;  // "native", "kept", "mapped", "decoded"
+  // Why the kernel does not read this one; empty where it does, or may read none.
+  std::string why_not_native;
+};
+
 // The figures of one moment.
 struct MountFigures {
   std::string version;
@@ -39,6 +48,11 @@ struct MountFigures {
   CacheCounts cache;
   std::optional<KeptFigures> kept;  // nothing without a cache folder
   std::string why_not_native;       // why the kernel reads no file; empty: it may
+  // Of the mount's own tree, in its order; as many as kMostArrays.
+  std::vector<ArrayFigures> arrays;
+  std::uint64_t arrays_left_out = 0;
+
+  static constexpr std::size_t kMostArrays = 1000;
 };
 
 // JSON, one object. SEMANTICS.md lists its fields.

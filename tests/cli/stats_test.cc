@@ -36,6 +36,7 @@ MountFigures some_figures() {
   figures.cache.ahead_issued = 5;
   figures.cache.ahead_used = 2;
   figures.cache.capacity_nbytes = 4 << 20;
+  figures.arrays = {{"a.npy", "native", ""}, {"b.npy", "mapped", "why"}, {"c.npy", "native", ""}};
   return figures;
 }
 
@@ -52,6 +53,7 @@ TEST(StatsText, IsATable) {
             "opens       0 by npyfs, 4 by the kernel itself\n"
             "cache       75.0 % hits, 0 bytes decoded, 0 bytes of 4.0 MiB in use\n"
             "read-ahead  5 chunks, 2 used, 0 wasted\n"
+            "arrays      2 native, 1 mapped\n"
             "native      possible\n"
             "errors      none\n");
 }
@@ -60,10 +62,12 @@ TEST(StatsText, TellsWhatIsKeptAndWhatWentWrong) {
   MountFigures figures = some_figures();
   figures.kept = KeptFigures{.read_hits = 1, .read_misses = 3, .blocks_written = 7};
   figures.why_not_native = "no \n reason";
+  figures.arrays_left_out = 9;
   figures.requests.errors[static_cast<std::size_t>(ErrorKind::kCorrupt)] = 2;
   figures.requests.errors.back() = 1;
   expect_says(stats_text(value_of(figures), nullptr),
-              {"kept        25.0 % hits, 0 bytes read, 7 blocks written, 0 dropped, 0 bad\n",
+              {"arrays      2 native, 1 mapped, and 9 more\n",
+               "kept        25.0 % hits, 0 bytes read, 7 blocks written, 0 dropped, 0 bad\n",
                "native      not possible: no \\x0a reason\n",
                "errors      2 corrupt, 1 other; .npyfs/errors names them\n"});
 }

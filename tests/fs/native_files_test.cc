@@ -100,6 +100,23 @@ TEST_F(NativeFilesTest, AKeptArrayIsNativeOnceItIsComplete) {
   EXPECT_EQ(x.asked, 0) << "its own is not looked for";
 }
 
+TEST_F(NativeFilesTest, SaysWhatIsKnownWithoutAsking) {
+  NativeFiles files(calls());
+  FakeFile x;
+  x.is_complete = true;
+  EXPECT_FALSE(files.find_known(7));
+  files.open(7, x);
+  EXPECT_TRUE(files.find_known(7)->is_native);
+  EXPECT_EQ(files.find_known(7)->why_not, "");
+  refused_ = ELOOP;
+  files.open(8, x);
+  EXPECT_FALSE(files.find_known(8)->is_native);
+  EXPECT_NE(files.find_known(8)->why_not.find("another one"), std::string::npos);
+  files.decline(9);
+  EXPECT_FALSE(files.find_known(9)->is_native);
+  EXPECT_EQ(x.asked, 2);
+}
+
 TEST_F(NativeFilesTest, RemembersNothingOfFilesThatNeverHaveOne) {
   NativeFiles files(calls());
   FakeFile x;

@@ -224,6 +224,88 @@ class Kept(StatsTest):
         self.assertEqual(metrics_of(mnt)["npyfs_kept_read_hits_total",], 1)
 
 
+class Arrays(StatsTest):
+    """How each array is read, and why not by the kernel itself."""
+
+    def arrays_of(self, mnt):
+        stats = stats_of(mnt)
+        self.assertEqual(stats["arrays_left_out"], 0)
+        for array in stats["arrays"]:
+            # What a machine cannot at all is told once, of all.
+            self.assertEqual("why_not_native" in array,
+                             stats["native"]["possible"] and array["access"] != "native", array)
+        return {array["path"]: (array["access"], array.get("why_not_native", ""))
+                for array in stats["arrays"]}
+
+    def possible(self, mnt):
+        return stats_of(mnt)["native"]["possible"]
+
+    def test_without_a_cache_folder(self):
+        mnt = self.mount_pages()
+        access, why = self.arrays_of(mnt)["train/x.npy"]
+        self.assertEqual(access, "mapped")
+        if self.possible(mnt):
+            self.assertIn("--cache-dir", why)
+
+    def test_a_file_of_its_own(self):
+        store = self.folder / "store"
+        (store / "train").mkdir(parents=True)
+        (store / "train/x.npy").write_bytes(saved(self.rows))
+        (store / "train/y.npy").write_bytes(saved(self.rows))
+        mnt = self.mount(store)
+        before = self.arrays_of(mnt)
+        self.assertEqual(before["train/x.npy"][0], "mapped")
+        (mnt / "train/x.npy").read_bytes()
+        after = self.arrays_of(mnt)
+        self.assertEqual(after["train/y.npy"], before["train/y.npy"], "nobody has opened it")
+        self.assertEqual(after["train/x.npy"][0],
+                         os.getxattr(mnt / "train/x.npy", "user.npyfs.access").decode())
+        if self.possible(mnt):
+            self.assertIn("not been opened", before["train/x.npy"][1])
+
+    def test_kept(self):
+        rows = np.random.default_rng(1).integers(0, 255, (1280, PAGE), np.uint8)
+        write_ffrecord(self.source, rows)  # 5 MiB: three blocks
+        cache = self.folder / "cache"
+        mnt = self.mount_pages("--cache-dir", cache)
+        self.assertEqual(self.arrays_of(mnt)["train/x.npy"][0], "mapped")
+        with open(mnt / "train/x.npy", "rb", buffering=0) as file:
+            file.read(3 << 20)
+            access, why = self.arrays_of(mnt)["train/x.npy"]
+            self.assertEqual(access, "mapped")
+            if self.possible(mnt):
+                self.assertRegex(why, r"^[01] of its 3 blocks")
+            file.seek(0)
+            file.read()
+        unmount(mnt)
+        for name, more in (("by-us", ["-o", "no_passthrough"]), ("by-the-kernel", [])):
+            mnt = self.mount_pages("--cache-dir", cache, *more, name=name)
+            path = mnt / "train/x.npy"
+            self.assertEqual(path.read_bytes()[PAGE:], rows.tobytes())
+            access = self.arrays_of(mnt)["train/x.npy"][0]
+            self.assertEqual(access, "native" if self.possible(mnt) else "kept")
+
+    def test_what_is_not_kept(self):
+        write_ffrecord(self.source, self.rows[:2])
+        mnt = self.mount_pages("--cache-dir", self.folder / "cache")
+        (mnt / "train/x.npy").read_bytes()
+        access, why = self.arrays_of(mnt)["train/x.npy"]
+        self.assertEqual(access, "mapped")
+        if self.possible(mnt):
+            self.assertIn("not kept: smaller", why)
+
+    def test_a_thousand_and_more(self):
+        store = self.folder / "store"
+        store.mkdir()
+        for i in range(1003):
+            (store / f"a{i}.npy").write_bytes(saved(self.rows[:1]))
+        mnt = self.mount(store)
+        stats = stats_of(mnt)
+        self.assertEqual((len(stats["arrays"]), stats["arrays_left_out"]), (1000, 3))
+        done = npyfs("stats", mnt)
+        self.assertIn("1000 mapped, and 3 more", done.stdout)
+
+
 class Texts(StatsTest):
     def test_metrics_are_the_stats(self):
         mnt = self.mount_pages("--cache-dir", self.folder / "cache")
@@ -296,6 +378,10 @@ class Texts(StatsTest):
             if isinstance(value, dict):
                 for name, below in value.items():
                     yield from fields(below, f"{path}.{name}" if path else name)
+            elif isinstance(value, list):
+                self.assertGreater(len(value), 0)
+                for below in value:
+                    yield from fields(below, path)
             else:
                 yield path
 
