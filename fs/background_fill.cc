@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,39 +24,90 @@ constexpr unsigned kMostThreads = 4;
 
 }  // namespace
 
-BackgroundFill::BackgroundFill(MountedFs& fs, const VerifiedRecords& verified)
+BackgroundFill::BackgroundFill(MountedFs& fs, const VerifiedRecords& verified, What what)
     : fs_(fs),
       cache_(std::min(fs.cache.capacity_nbytes() / 4, kMostCacheNbytes), verified),
       fetcher_(cache_, verified) {
-  for_each_array_file(
-      fs_.tree, [this](Ino ino, const std::string& path, const std::shared_ptr<const File>& file) {
-        if (why_not_kept(*file)) {
-          return;
-        }
-        inos_.push_back(ino);
-        tasks_.push_back({path, file->nbytes(),
-                          [this, ino, path, file] { return fs_.kept->open(ino, path, *file); },
-                          [this, ino, file](std::uint64_t offset, std::span<std::byte> out) {
-                            read(ino, *file, offset, out);
-                          }});
-      });
+  if (what == What::kAll) {
+    for_each_array_file(fs_.tree,
+                        [this](Ino ino, const std::string& path, std::shared_ptr<const File> file) {
+                          if (!why_not_kept(*file)) {
+                            add(all_, ino, path, std::move(file));
+                          }
+                        });
+  }
   thread_ = start_quiet_thread([this] { run(); });
 }
 
 BackgroundFill::~BackgroundFill() {
-  is_stopping_ = true;
+  {
+    const MutexLock lock(mutex_);
+    is_stopping_ = true;
+  }
+  changed_.notify_all();
   thread_.join();
 }
 
+void BackgroundFill::add(Tasks& tasks, Ino ino, const std::string& path,
+                         std::shared_ptr<const File> file) const {
+  const std::uint64_t nbytes = file->nbytes();
+  tasks.inos.push_back(ino);
+  tasks.tasks.push_back({path, nbytes,
+                         [this, ino, path, file] { return fs_.kept->open(ino, path, *file); },
+                         [this, ino, file](std::uint64_t offset, std::span<std::byte> out) {
+                           read(ino, *file, offset, out);
+                         }});
+}
+
+void BackgroundFill::complete_later(Ino ino) noexcept {
+  try {
+    const MutexLock lock(mutex_);
+    wanted_.push_back(ino);
+  } catch (const std::bad_alloc&) {
+    return;  // it stays in part
+  }
+  changed_.notify_all();
+}
+
 void BackgroundFill::run() {
+  fill(all_);
+  all_ = {};
+  while (!is_stopping_) {
+    fill(take_wanted());
+  }
+}
+
+// Waits for some; none at the end.
+BackgroundFill::Tasks BackgroundFill::take_wanted() {
+  std::vector<Ino> inos;
+  {
+    const MutexLock lock(mutex_);
+    while (wanted_.empty() && !is_stopping_) {
+      changed_.wait(mutex_);
+    }
+    inos.swap(wanted_);
+  }
+  Tasks tasks;
+  for (const Ino ino : inos) {
+    if (const auto entry = fs_.tree.find(ino)) {
+      add(tasks, ino, fs_.tree.path(ino), entry->file()->shared_from_this());
+    }
+  }
+  return tasks;
+}
+
+void BackgroundFill::fill(const Tasks& tasks) {
+  if (tasks.tasks.empty()) {
+    return;
+  }
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   FillHooks hooks;
   hooks.progress = [this](const FillState& /*state*/) { return !is_stopping_; };
-  hooks.on_end = [this](const FillResult& result) { note_end(result); };
+  hooks.on_end = [&](const FillResult& result) { note_end(tasks.inos[result.task], result); };
   try {
-    fill_arrays(tasks_, std::min(cores, kMostThreads), FillManners::kPatient, hooks);
+    fill_arrays(tasks.tasks, std::min(cores, kMostThreads), FillManners::kPatient, hooks);
   } catch (const std::exception& error) {
-    log_warning(fmt::format("--fill ended: {}", error.what()));
+    log_warning(fmt::format("arrays are not completed in the background: {}", error.what()));
   }
 }
 
@@ -65,7 +117,8 @@ void BackgroundFill::read(Ino ino, const File& file, std::uint64_t offset,
   try {
     read_as_mounted(fetcher_, file, offset, out);
   } catch (const Error& error) {
-    if (!is_stopping_) {
+    // The mount may be ending, which this one is told last.
+    if (!is_stopping_ && error.to_errno() != EINTR) {
       fs_.damage.note(fs_.tree.path(ino), error);
     }
     if (error.kind() == ErrorKind::kChanged) {
@@ -75,15 +128,15 @@ void BackgroundFill::read(Ino ino, const File& file, std::uint64_t offset,
   }
 }
 
-void BackgroundFill::note_end(const FillResult& result) {
+void BackgroundFill::note_end(Ino ino, const FillResult& result) const {
   switch (result.end) {
     case FillEnd::kComplete:
       if (!result.was_complete) {
-        fs_.kept->note_complete(inos_[result.task]);
+        fs_.kept->note_complete(ino);
       }
       return;
     case FillEnd::kNoRoom:
-      log_warning("--fill ended: there is no room for more arrays in the cache folder");
+      log_warning("arrays are not completed: there is no room for more in the cache folder");
       return;
     default:
       // Damage, changes and failures of the disk were told when they were found.

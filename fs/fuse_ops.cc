@@ -360,8 +360,13 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
     const Entry entry = find_entry(fs, ino);
     const File& opened = file_of(entry);
     require_unchanged(opened.sources());
-    if (open_file.kept != nullptr && reply_kept(req, *open_file.kept, begin, nbytes, timer)) {
-      return;
+    if (open_file.kept != nullptr) {
+      if (open_file.kept->note_asked(nbytes) && !open_file.kept->is_complete()) {
+        fs.on_much_read(entry.ino());
+      }
+      if (reply_kept(req, *open_file.kept, begin, nbytes, timer)) {
+        return;
+      }
     }
     const BlockCache::Asked before = BlockCache::asked_by_this_thread();
     fs.fetcher.read(

@@ -61,6 +61,8 @@ struct MountedFs {
   std::function<void()> on_source_changed;
   // Null where nothing is kept.
   KeptArrays* kept = nullptr;
+  // Called when most of an array in part has been read; any thread, must not wait.
+  std::function<void(Ino ino)> on_much_read = [](Ino) {};
   // Told of what is read; null as long as nothing is.
   ReadAhead* read_ahead = nullptr;
   // Set before the first file is opened.

@@ -196,8 +196,10 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
     fs.kept = &*kept;
   }
   std::optional<BackgroundFill> fill;
-  if (kept && options.fill) {
-    fill.emplace(fs, verified);
+  if (kept && kept->writes()) {
+    fill.emplace(fs, verified,
+                 options.fill ? BackgroundFill::What::kAll : BackgroundFill::What::kWanted);
+    fs.on_much_read = [&fill](Ino ino) { fill->complete_later(ino); };
   }
   ReadAhead read_ahead(cache, read_ahead_threads(options.threads));
   fs.read_ahead = &read_ahead;

@@ -27,6 +27,11 @@ std::int64_t coarse_seconds() {
   return now.tv_sec + 1;  // never 0
 }
 
+// Never 0.
+std::uint64_t most_of(std::uint64_t nbytes) {
+  return std::max<std::uint64_t>(1, nbytes - nbytes / 4);
+}
+
 void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) {
   counter.fetch_add(more, std::memory_order_relaxed);
 }
@@ -43,7 +48,11 @@ KeptArray::KeptArray(std::shared_ptr<KeptFolder> folder, BlockMap map, DiskFile 
       trust_(map_.block_count(), map_.generation()),
       is_part_(is_part) {
   map_.file().try_share(DiskFile::Lock::kUser);
-  find_completed();
+  if (!find_completed()) {
+    const std::vector<bool> there = map_.blocks();
+    const auto count = static_cast<std::uint64_t>(std::count(there.begin(), there.end(), true));
+    asked_nbytes_ = std::min(count * kKeptBlockNbytes, most_of(nbytes()) - 1);
+  }
 }
 
 KeptArray::~KeptArray() = default;
@@ -127,6 +136,12 @@ bool KeptArray::try_believe(std::uint64_t block) const {
   count(folder_->counts().blocks_checked);
   count(folder_->counts().blocks_bad, is_good ? 0 : 1);
   return is_good;
+}
+
+bool KeptArray::note_asked(std::uint64_t more) noexcept {
+  const std::uint64_t most = most_of(nbytes());
+  const std::uint64_t before = asked_nbytes_.fetch_add(more, std::memory_order_relaxed);
+  return before < most && before + more >= most;
 }
 
 void KeptArray::note_use() const noexcept {

@@ -60,6 +60,9 @@ class KeptArray {
   int complete_descriptor() const noexcept { return complete_fd_.load(); }
   // Looks whether another process has completed the array since, or taken blocks away.
   void refresh() noexcept;
+  // To be told of each read of so many bytes, kept or not. True once: when these, and those that
+  // were kept when it was opened, are three quarters of the array.
+  bool note_asked(std::uint64_t nbytes) noexcept;
   // Counts as a use of the array: to be called where the kernel reads it itself. read() does so.
   void note_use() const noexcept;
 
@@ -140,6 +143,7 @@ class KeptArray {
   bool is_spoilt_ GUARDED_BY(completing_) = false;  // check() found the complete file bad
   DiskFile complete_ GUARDED_BY(completing_);       // set once
   std::atomic<int> complete_fd_{-1};                // its descriptor
+  std::atomic<std::uint64_t> asked_nbytes_{0};      // and kept when it was opened
 };
 
 }  // namespace npyfs

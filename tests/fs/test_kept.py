@@ -130,6 +130,25 @@ class Kept(KeptTest):
         unmount(mnt)
         self.assertEqual(self.complete()[0].read_bytes(), self.bytes)
 
+    def test_what_was_dropped_is_kept_when_most_was_read(self):
+        """More blocks begun at once than there is memory for; none is read twice."""
+        rows = np.random.default_rng(2).integers(0, 255, (20 * 512, 4096), np.uint8)
+        source = self.folder / "large.ffr"
+        write_ffrecord(source, rows)
+        wanted = saved(rows)
+        path = self.mount("--cache-dir", self.cache, source) / "train/x.npy"
+        for half in (0, MIB):
+            for begin in range(half, len(wanted), 2 * MIB):
+                piece = wanted[begin:begin + MIB]
+                self.assertEqual(read_range(path, begin, len(piece)), piece)
+        for _ in range(100):
+            if self.complete():
+                break
+            time.sleep(0.1)
+        [kept] = self.complete()
+        self.assertEqual(kept.read_bytes(), wanted)
+        self.assertEqual(read(path), wanted)
+
     def test_a_changed_source_is_another_array(self):
         self.read_all()
         self.rows[7, 5] ^= 1

@@ -91,6 +91,17 @@ TEST_F(KeptArrayTest, TheOtherFindsOutThatItIsCompleteWhenItWrites) {
   EXPECT_TRUE(other->is_complete());
 }
 
+TEST_F(KeptArrayTest, SaysOnceThatMostOfItWasReadOrIsKept) {
+  const auto array = open();
+  EXPECT_FALSE(array->note_asked(kNbytes / 2));
+  EXPECT_TRUE(array->note_asked(kNbytes / 4 + 2));
+  EXPECT_FALSE(array->note_asked(kNbytes));
+  ASSERT_EQ(write(*array, 1, {0, 1}), Outcome::kKept);
+  const auto later = open();
+  EXPECT_FALSE(later->note_asked(1000));
+  EXPECT_TRUE(later->note_asked(kKeptBlockNbytes));
+}
+
 TEST_F(KeptArrayTest, AFlippedBitOfABlockIsAMissAndIsMended) {
   ASSERT_EQ(write(*open(), 1, {0, 1}), Outcome::kKept);
   flip_bit(cache_.part(1), kKeptBlockNbytes + 4321);
