@@ -261,6 +261,14 @@ std::string read_stats(const std::string& mountpoint) {
   return text.str();
 }
 
+Value parse_stats(const std::string& mountpoint, const std::string& text) {
+  try {
+    return parse_json(text);
+  } catch (const Error& error) {
+    throw file_error(ErrorKind::kCorrupt, mountpoint + "/.npyfs/stats", error.what());
+  }
+}
+
 void wait_a_second() {
   const timespec pause{kWatchSeconds, 0};
   ::nanosleep(&pause, nullptr);
@@ -274,7 +282,7 @@ void watch(const std::string& mountpoint, Value before) {
   }
   while (true) {
     wait_a_second();
-    const Value now = parse_json(read_stats(mountpoint));
+    const Value now = parse_stats(mountpoint, read_stats(mountpoint));
     if (is_one_mount(now, before)) {
       print_all(is_terminal ? "\033[H\033[J" + stats_text(now, &before) : stats_line(now, before));
     }
@@ -328,7 +336,7 @@ int run_stats(const CommandLine& command_line) {
     }
     return 0;
   }
-  Value now = parse_json(text);
+  Value now = parse_stats(mountpoint, text);
   if (command_line.watch) {
     watch(mountpoint, std::move(now));
   } else {

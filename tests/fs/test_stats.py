@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 import unittest
 
 import numpy as np
@@ -304,6 +305,20 @@ class Arrays(StatsTest):
         self.assertEqual((len(stats["arrays"]), stats["arrays_left_out"]), (1000, 3))
         done = npyfs("stats", mnt)
         self.assertIn("1000 mapped, and 3 more", done.stdout)
+
+
+    def test_filling_is_no_read(self):
+        rows = np.random.default_rng(1).integers(0, 255, (1280, PAGE), np.uint8)
+        write_ffrecord(self.source, rows)  # 5 MiB: three blocks
+        mnt = self.mount_pages("--cache-dir", self.folder / "cache", "--fill")
+        deadline = time.monotonic() + TIMEOUT
+        while stats_of(mnt)["kept"]["arrays_completed"] == 0:
+            self.assertLess(time.monotonic(), deadline, "it is not filled")
+            time.sleep(0.05)
+        stats = stats_of(mnt)
+        self.assertEqual(stats["kept"]["blocks_written"], 3)
+        self.assertEqual(stats["reads"]["requests"], 0)
+        self.assertEqual(stats["cache"]["loads"], 0)
 
 
 class Texts(StatsTest):
