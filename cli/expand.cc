@@ -46,6 +46,9 @@ std::vector<std::string> expand_glob(const std::string& pattern) {
                                  matches.found.gl_pathv + matches.found.gl_pathc);
   std::sort(paths.begin(), paths.end());
 
+  if (std::none_of(paths.begin(), paths.end(), is_named_as_index)) {
+    return paths;
+  }
   IndexFiles index_files;
   for (const std::string& path : paths) {
     if (!is_named_as_index(path)) {
@@ -75,15 +78,16 @@ void expand_item(const std::string& item, Expansion& expansion) {
     return;
   }
   require_no_url(item);
+  const StoragePtr paths = open_storage("");
   for (const std::string& path : expand_braces(item)) {
-    if (path_exists(path)) {
+    if (!path.empty() && paths->has(path)) {
       add(expansion, path, "");
     } else if (path.find_first_of(kGlobMarks) != std::string::npos) {
       for (std::string& match : expand_glob(path)) {
         add(expansion, std::move(match), folder_of_glob(path));
       }
     } else {
-      open_storage("")->kind_of(path);  // says why, unless there is nothing
+      paths->kind_of(path);  // says why, unless there is nothing
       throw system_error(path, "open", ENOENT);
     }
   }

@@ -79,11 +79,11 @@ class Finder {
   // What the user named: it must be something. What a glob found in `folder` the user did not name.
   void add_named(const std::string& path, const std::string& split_of_folder,
                  const std::string& folder) {
-    const StoragePtr paths =
-        open_storage("", folder.empty() ? Confinement() : context_.confined_to(folder));
-    switch (paths->kind_of(path)) {
+    const Storage& paths = paths_for(folder);
+    Storage::Found file = paths.look_up(path);
+    switch (file.kind) {
       case Storage::Kind::kFile: {
-        Location location{path, false, paths->open(path)};
+        Location location{path, false, std::move(file.source)};
         const Format* format = spec_.format != nullptr ? spec_.format : detect_format(location);
         if (format == nullptr) {
           throw file_error(
@@ -97,7 +97,7 @@ class Finder {
         return;
       }
       case Storage::Kind::kFolder:
-        paths->below(path);  // refuses a link that leads too far
+        paths.below(path);  // refuses a link that leads too far
         paths_ = open_storage("", context_.confined_to(path));
         add_directory(path, split_of_folder, split_of_folder.empty());
         return;
@@ -108,6 +108,16 @@ class Finder {
         throw file_error(ErrorKind::kUnsupported, path,
                          "is neither a regular file nor a directory");
     }
+  }
+
+  // Where what a glob found in `folder` may lead; anywhere if that is empty.
+  const Storage& paths_for(const std::string& folder) {
+    if (named_paths_ == nullptr || named_folder_ != folder) {
+      named_folder_ = folder;
+      named_paths_ =
+          open_storage("", folder.empty() ? Confinement() : context_.confined_to(folder));
+    }
+    return *named_paths_;
   }
 
   // A directory may be a set itself, or a project that has its sets in a folder of their own.
@@ -146,19 +156,22 @@ class Finder {
   bool add_entries(const std::string& path, const std::string& split, bool may_hold_splits) {
     const std::string prefix = path.ends_with('/') ? path : path + "/";
     const std::size_t before = found_.size();
-    IndexFiles index_files;
+    std::vector<std::string> added;
     std::vector<std::string> left_out;
     for (const Storage::Entry& entry : paths_->list(path)) {
-      if (add_entry(prefix + entry.name, entry.kind, split, may_hold_splits)) {
-        index_files.add_data_file(entry.name);
-      } else {
-        left_out.push_back(entry.name);
-      }
+      const bool is_added = add_entry(prefix + entry.name, entry.kind, split, may_hold_splits);
+      (is_added ? added : left_out).push_back(entry.name);
     }
     if (found_.size() == before) {
       return false;
     }
-    std::erase_if(left_out, [&](const std::string& name) { return index_files.belongs(name); });
+    if (!left_out.empty()) {
+      IndexFiles index_files;
+      for (const std::string& name : added) {
+        index_files.add_data_file(name);
+      }
+      std::erase_if(left_out, [&](const std::string& name) { return index_files.belongs(name); });
+    }
     if (!left_out.empty() && context_.warn) {
       const std::size_t others = left_out.size() - 1;
       context_.warn(fmt::format(
@@ -231,6 +244,9 @@ class Finder {
   const OpenContext& context_;
   // What the directory in hand may lead to: links in it may lead out of it.
   StoragePtr paths_;
+  // What paths_for() answered last: many matches are of one glob.
+  StoragePtr named_paths_;
+  std::string named_folder_;
   std::vector<FoundFile> found_;
 };
 

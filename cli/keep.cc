@@ -3,19 +3,43 @@
 #include "cli/keep.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/mount_table.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/paths.h"
 #include "formats/registry.h"
 
 namespace npyfs {
 
 namespace {
+
+// Real paths of files, most of which lie in the folder of the one before.
+class RealPaths {
+ public:
+  std::string find(const std::string& path) {
+    const std::string folder = folder_of_path(path);
+    if (folder != folder_) {
+      folder_ = folder;
+      real_folder_ = real_path(folder);
+    }
+    char link = 0;
+    const bool is_no_link = ::readlink(path.c_str(), &link, 1) < 0 && errno == EINVAL;
+    return is_no_link && !real_folder_.empty() ? join_keys(real_folder_, name_of_path(path))
+                                               : real_path(path);
+  }
+
+ private:
+  std::string folder_;
+  std::string real_folder_;
+};
 
 // What arrays depend on besides the files that were opened.
 std::string shaping_text(const CommandLine& command_line) {
@@ -112,11 +136,10 @@ std::string real_path(const std::string& path) {
 
 SourcePtr find_source_below(const Dataset& dataset, const std::string& folder) {
   SourcePtr found;
-  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
-    for (const SourcePtr& source : array.sources) {
-      if (found == nullptr && lies_below(real_path(source->path()), folder)) {
-        found = source;
-      }
+  RealPaths paths;
+  for_each_source(dataset, [&](const SourcePtr& source) {
+    if (found == nullptr && lies_below(paths.find(source->path()), folder)) {
+      found = source;
     }
   });
   return found;

@@ -13,6 +13,9 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "cli/sources.h"
 #include "formats/bytes/error.h"
@@ -93,6 +96,35 @@ std::shared_ptr<Spool> make_spool(const std::string& folder, const Warn& warn) {
   }
 }
 
+// Calls a function for every source that it meets the first time.
+class OncePerSource {
+ public:
+  explicit OncePerSource(std::function<void(const SourcePtr&)> call) : call_(std::move(call)) {}
+
+  void visit(const std::vector<SourcePtr>& sources) {
+    for (const SourcePtr& source : sources) {
+      if (met_.insert(source.get()).second) {
+        call_(source);
+      }
+    }
+  }
+
+  void visit(const Dataset& dataset) {
+    // The arrays of a split have the same sources.
+    const std::vector<SourcePtr>* last = nullptr;
+    for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
+      if (last == nullptr || *last != array.sources) {
+        visit(array.sources);
+      }
+      last = &array.sources;
+    });
+  }
+
+ private:
+  std::function<void(const SourcePtr&)> call_;
+  std::unordered_set<const ByteSource*> met_;
+};
+
 Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCache& cache,
              std::vector<OpenedFiles::File>& opened, const Warn& warn) {
   std::optional<OpenedFiles> files;
@@ -122,23 +154,16 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
   options.fields.verifier = &verified;
   Dataset dataset = build_dataset(sources, options, warn);
   // What was indexed must still be what is there.
+  OncePerSource check([](const SourcePtr& file) { file->check_unchanged(); });
   for (const OpenedSource& source : sources) {
     for (const auto& table : source.tables) {
-      for (const SourcePtr& file : table->sources()) {
-        file->check_unchanged();
-      }
+      check.visit(table->sources());
     }
     for (const StorePtr& store : source.stores) {
-      for (const SourcePtr& file : store->sources) {
-        file->check_unchanged();
-      }
+      check.visit(store->sources);
     }
   }
-  for_each_array(dataset, [](const std::string& /*path*/, const NamedArray& array) {
-    for (const SourcePtr& file : array.sources) {
-      file->check_unchanged();
-    }
-  });
+  check.visit(dataset);
   if (files) {
     opened = files->files();
   }
@@ -155,6 +180,10 @@ LoadedDataset::LoadedDataset(const CommandLine& command_line, const Warn& warn)
     : verified(command_line.dataset.verify),
       cache(command_line.cache_nbytes.value_or(default_cache_nbytes()), verified),
       dataset(load(command_line, verified, cache, opened, warn)) {}
+
+void for_each_source(const Dataset& dataset, const std::function<void(const SourcePtr&)>& visit) {
+  OncePerSource(visit).visit(dataset);
+}
 
 std::uint64_t default_cache_nbytes() {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30;

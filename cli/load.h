@@ -32,6 +32,9 @@ struct LoadedDataset {
   Dataset dataset;
 };
 
+// Calls `visit` for every source that feeds an array; for one that feeds several, once.
+void for_each_source(const Dataset& dataset, const std::function<void(const SourcePtr&)>& visit);
+
 // A quarter of memory, or of the cgroup's limit if that is less, at most 4 GiB.
 std::uint64_t default_cache_nbytes();
 

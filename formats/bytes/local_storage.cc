@@ -134,16 +134,23 @@ class LocalStorage : public Storage {
     confinement_.require_within(fd, name);
     std::vector<Entry> entries;
     errno = 0;
+    // What the folder itself does not say is looked at later.
+    std::vector<std::size_t> untold;
     while (const dirent* entry = ::readdir(directory.get())) {
       if (entry->d_name[0] != '.') {
-        entries.push_back({entry->d_name, Kind::kOther});
+        const bool is_told = entry->d_type == DT_REG || entry->d_type == DT_DIR;
+        if (!is_told) {
+          untold.push_back(entries.size());
+        }
+        entries.push_back({entry->d_name, entry->d_type == DT_DIR ? Kind::kFolder : Kind::kFile});
       }
       errno = 0;
     }
     if (errno != 0) {
       throw system_error(name, "list", errno);
     }
-    for (Entry& entry : entries) {
+    for (const std::size_t i : untold) {
+      Entry& entry = entries[i];
       struct stat about;
       entry.kind =
           ::fstatat(fd, entry.name.c_str(), &about, 0) == 0 ? kind_of(about) : Kind::kDeadLink;
@@ -175,6 +182,19 @@ class LocalStorage : public Storage {
 
   SourcePtr open(const std::string& key, const std::string& name) const override {
     return FileSource::open(path_of(key), name.empty() ? name_of(key) : name, confinement_);
+  }
+
+  // A file is seldom something else, and to open it is to look at it.
+  Found look_up(const std::string& key) const override {
+    try {
+      return {Kind::kFile, open(key, {})};
+    } catch (const Error&) {
+      const Kind kind = kind_of(key);
+      if (kind == Kind::kFile) {
+        throw;
+      }
+      return {kind, nullptr};
+    }
   }
 
   std::unique_ptr<StoredValue> open_value(const std::string& key,

@@ -16,6 +16,11 @@ SourcePtr Storage::find(const std::string& key) const {
   return kind_of(key) == Kind::kNone ? nullptr : open(key);
 }
 
+Storage::Found Storage::look_up(const std::string& key) const {
+  const Kind kind = kind_of(key);
+  return {kind, kind == Kind::kFile ? open(key) : nullptr};
+}
+
 Storage::Kind Storage::kind_if_known(const std::string& key) const {
   try {
     return kind_of(key);

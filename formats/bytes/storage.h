@@ -94,6 +94,12 @@ class Storage {
   // kNotFound, kIo, kUnsupported for what is no file or may not be opened (a FIFO is never opened:
   // that could wait for ever).
   virtual SourcePtr open(const std::string& key, const std::string& name = {}) const = 0;
+  // What `key` is, and its source if it is a file: kind_of() and open() in one, for many files.
+  struct Found {
+    Kind kind = Kind::kNone;
+    SourcePtr source;  // null for what is no file
+  };
+  virtual Found look_up(const std::string& key) const;
   // Null where there is none. Throws kChanged where it is not what was expected, or has come or
   // gone since; kIo; kUnsupported as open().
   virtual std::unique_ptr<StoredValue> open_value(const std::string& key,

@@ -103,6 +103,21 @@ TEST_F(FolderTest, SaysWhatIsThere) {
   EXPECT_EQ(folder->keys_below(""), std::nullopt);
 }
 
+TEST_F(FolderTest, LooksAndOpensAtOnce) {
+  const StoragePtr folder = confined({set_});
+  const auto own = folder->look_up("own");
+  EXPECT_EQ(own.kind, Kind::kFile);
+  EXPECT_EQ(read_whole(*own.source, 10), "own");
+  for (const auto& [key, kind] : {std::pair("in", Kind::kFolder), std::pair("out", Kind::kFolder),
+                                  std::pair("none", Kind::kNone), std::pair("pipe", Kind::kOther),
+                                  std::pair("dead", Kind::kDeadLink)}) {
+    const auto found = folder->look_up(key);
+    EXPECT_EQ(found.kind, kind) << key;
+    EXPECT_EQ(found.source, nullptr) << key;
+  }
+  EXPECT_EQ(refusal_of([&] { folder->look_up("linked"); }).kind, ErrorKind::kUnsupported);
+}
+
 TEST_F(FolderTest, APlaceWithinItIsOneToo) {
   const StoragePtr in = open_storage(set_)->below("in");
   EXPECT_EQ(read_whole(*in->open("deep"), 10), "deeper");
