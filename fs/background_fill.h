@@ -22,7 +22,8 @@
 namespace npyfs {
 
 // Reads with a cache of its own: readers' chunks are not driven out of theirs, and no reader waits
-// for a chunk that a thread decodes which has to let everybody else go first.
+// for a chunk that a thread decodes which has to let everybody else go first. While readers ask for
+// anything, each thread rests four times as long as it works.
 class BackgroundFill {
  public:
   enum class What { kAll, kWanted };
@@ -45,6 +46,7 @@ class BackgroundFill {
   };
 
   void run();
+  void rest_for_readers() const;
   void fill(const Tasks& tasks);
   void add(Tasks& tasks, Ino ino, const std::string& path, std::shared_ptr<const File> file) const;
   Tasks take_wanted();

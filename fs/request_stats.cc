@@ -40,6 +40,16 @@ void RequestStats::count_other_error() noexcept {
   errors_.back().fetch_add(1, std::memory_order_relaxed);
 }
 
+std::uint64_t RequestStats::count_reads() const {
+  std::uint64_t count = 0;
+  for (const Shard& shard : shards_) {
+    for (std::size_t i = kRequestNames.size(); i < kSlots; ++i) {
+      count += shard.slots[i].count.load(std::memory_order_relaxed);
+    }
+  }
+  return count;
+}
+
 RequestTotals RequestStats::totals() const {
   RequestTotals totals;
   for (const Shard& shard : shards_) {

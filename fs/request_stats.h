@@ -60,6 +60,8 @@ class RequestStats {
   void count_other_error() noexcept;
 
   RequestTotals totals() const;
+  // Reads that were answered: a little of totals(), for who asks often.
+  std::uint64_t count_reads() const;
 
  private:
   friend class RequestTimer;
