@@ -136,7 +136,9 @@ std::string fault_of(const Row& row) {
           "{} block{} of 2 MiB cannot be read, so the array stays in part; first: {}",
           result.unread_blocks, result.unread_blocks == 1 ? "" : "s", result.why);
     case FillEnd::kChanged:
-      return fmt::format("{}; run it again to keep what is there now", result.why);
+      // What to do about it is another thing here than in a mount.
+      return fmt::format("{}; run it again to keep what is there now",
+                         result.why.substr(0, result.why.rfind("; ")));
     case FillEnd::kDropped:
       return "somebody has removed it from the cache folder meanwhile; run it again";
     case FillEnd::kBusy:
@@ -184,10 +186,10 @@ void tell_of_room(const CommandLine& command_line, const std::vector<Row>& rows)
     lacking += !row.not_kept && is_lacking(row) ? 1 : 0;
   }
   if (is_full) {
+    // That it is full the folder has told.
     print_warning(
-        fmt::format("{}: the cache folder is full, {} array{} not complete; make room on "
-                    "the disk, drop others (npyfs cache --drop) or give it more "
-                    "(--cache-dir-size)",
+        fmt::format("{}: {} array{} not complete; make room on the disk, drop others "
+                    "(npyfs cache --drop) or give it more (--cache-dir-size)",
                     command_line.cache_dir, lacking, lacking == 1 ? " is" : "s are"));
   }
 }

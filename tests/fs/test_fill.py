@@ -133,7 +133,8 @@ class Fill(FillTest):
         done = npyfs("fill", "--threads", "1", "--cache-dir", self.cache, "--cache-dir-size", "12M",
                      *sources)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("the cache folder is full, 1 array is not complete", done.stderr)
+        self.assertIn("the cache is full", done.stderr)
+        self.assertIn("1 array is not complete; make room", done.stderr)
         self.assertIn("2 of 3 arrays complete", done.stdout)
         self.assertEqual(len(self.complete()), 2)
 
