@@ -3,6 +3,10 @@
 #include "kept/fill_queue.h"
 
 #include <algorithm>
+#include <array>
+#include <new>
+#include <span>
+#include <utility>
 
 #include "threads/idle_thread.h"
 #include "threads/quiet_thread.h"
@@ -105,11 +109,17 @@ void FillQueue::add_waiting(FullBlock full) {
       ++dropped_;
       return;
     }
-    if (!on_their_way_.insert({full.array.get(), full.block}).second) {
+    const auto [on_its_way, is_new] = on_their_way_.insert({full.array.get(), full.block});
+    if (!is_new) {
       return;
     }
+    try {
+      waiting_.push_back(std::move(full));
+    } catch (const std::bad_alloc&) {
+      on_their_way_.erase(on_its_way);
+      throw;
+    }
     waiting_nbytes_ += nbytes;
-    waiting_.push_back(std::move(full));
   }
   changed_.notify_all();
 }
@@ -154,19 +164,19 @@ FillQueue::Counts FillQueue::counts() const {
   return {waiting_nbytes_, dropped_ + halves_.dropped()};
 }
 
-// The oldest one, and others of the same array.
-std::vector<FullBlock> FillQueue::take_blocks() {
-  std::vector<FullBlock> taken;
+// The oldest one, and others of the same array. The threads take no memory that there may not be.
+std::span<FullBlock> FillQueue::take_blocks(std::span<FullBlock> into) {
+  std::size_t taken = 0;
   const KeptArray* const array = waiting_.front().array.get();
-  for (auto at = waiting_.begin(); at != waiting_.end() && taken.size() < kMostInBatch;) {
+  for (auto at = waiting_.begin(); at != waiting_.end() && taken < into.size();) {
     if (at->array.get() == array) {
-      taken.push_back(std::move(*at));
+      into[taken++] = std::move(*at);
       at = waiting_.erase(at);
     } else {
       ++at;
     }
   }
-  return taken;
+  return into.first(taken);
 }
 
 void FillQueue::write_all() {
@@ -187,13 +197,14 @@ void FillQueue::write_all() {
 
 // False: nothing waits to be written.
 bool FillQueue::write_some() {
-  std::vector<FullBlock> blocks;
+  std::array<FullBlock, kMostInBatch> taken;
+  std::span<FullBlock> blocks;
   {
     const MutexLock lock(mutex_);
     if (waiting_.empty()) {
       return false;
     }
-    blocks = take_blocks();
+    blocks = take_blocks(taken);
     ++writing_;
   }
   write(blocks);
@@ -205,27 +216,33 @@ bool FillQueue::write_some() {
   return true;
 }
 
-void FillQueue::write(std::vector<FullBlock>& blocks) {
+void FillQueue::write(std::span<FullBlock> blocks) {
   std::sort(blocks.begin(), blocks.end(),
             [](const FullBlock& a, const FullBlock& b) { return a.block < b.block; });
-  std::vector<KeptArray::BlockBytes> parts;
-  parts.reserve(blocks.size());
+  std::array<KeptArray::BlockBytes, kMostInBatch> parts;
   std::uint64_t nbytes = 0;
-  for (const FullBlock& full : blocks) {
-    parts.push_back({full.block, full.bytes.bytes()});
-    nbytes += full.bytes.bytes().size();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    parts[i] = {blocks[i].block, std::as_const(blocks[i].bytes).bytes()};
+    nbytes += parts[i].bytes.size();
   }
   const std::shared_ptr<KeptArray>& array = blocks.front().array;
-  const bool is_written = array->add_blocks(parts) == KeptArray::Outcome::kKept;
+  const auto outcome = array->add_blocks(std::span(parts).first(blocks.size()));
   const MutexLock lock(mutex_);
   waiting_nbytes_ -= nbytes;
   for (const FullBlock& full : blocks) {
-    if (is_written) {
-      unsynced_[array].push_back(full.block);
-    } else {
+    if (outcome != KeptArray::Outcome::kKept || !note_unsynced(full)) {
       on_their_way_.erase({array.get(), full.block});
       ++dropped_;
     }
+  }
+}
+
+bool FillQueue::note_unsynced(const FullBlock& full) {
+  try {
+    unsynced_[full.array].push_back(full.block);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
   }
 }
 

@@ -82,8 +82,10 @@ class FillQueue {
   void sync_all();
   bool write_some();
   bool sync_some();
-  std::vector<FullBlock> take_blocks() REQUIRES(mutex_);
-  void write(std::vector<FullBlock>& blocks);
+  std::span<FullBlock> take_blocks(std::span<FullBlock> into) REQUIRES(mutex_);
+  void write(std::span<FullBlock> blocks);
+  // False where there is no memory to remember it.
+  bool note_unsynced(const FullBlock& full) REQUIRES(mutex_);
   void sync(const std::shared_ptr<KeptArray>& array, const Keys& blocks);
   bool can_sync() const REQUIRES(mutex_);
   bool is_idle() const REQUIRES(mutex_);
