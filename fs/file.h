@@ -41,6 +41,8 @@ class File : public std::enable_shared_from_this<File> {
   // Called when it is opened, in the given second of any clock: asks sources whether they have
   // changed, as far as that is cheap; throws kChanged. Without this, reads alone find it.
   virtual void check_unchanged(std::int64_t /*second*/) const {}
+  // The same of what sources are put together from, for a file whose reads need not ask them.
+  virtual void check_parts(std::int64_t /*second*/) const {}
 
   // The content of a file that differs at every opening; the kernel keeps neither its size nor its
   // bytes. Nothing for every other file.

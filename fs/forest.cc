@@ -70,6 +70,20 @@ std::string Forest::path(Ino ino) const {
   return tree != nullptr ? tree->path(first_number(ino)) : "?";
 }
 
+std::optional<Entry> Forest::plain_entry(Ino ino) const {
+  const LiveView* view = view_of(ino);
+  if (view == nullptr) {
+    return std::nullopt;
+  }
+  if (ino == view->tree.root()) {
+    return tree_.find(Tree::kRoot);
+  }
+  const auto entry = view->tree.find(ino);
+  const auto folder = entry ? plain_entry(entry->parent()) : std::nullopt;
+  const auto found = folder ? tree_.lookup(folder->ino(), entry->name()) : std::nullopt;
+  return found ? tree_.find(*found) : std::nullopt;
+}
+
 std::optional<Ino> Forest::lookup(Ino directory, std::string_view name) {
   if (directory == Tree::kRoot && name.starts_with('@')) {
     return find_view(name);

@@ -56,6 +56,9 @@ class Forest {
   std::string path(Ino ino) const;
   // Whether it is the mount's own, not a view's.
   bool is_plain(Ino ino) const { return view_of(ino) == nullptr; }
+  // The mount's own entry that has the same path below the mount as an entry of a view has below
+  // the view's directory. Nothing where there is none.
+  std::optional<Entry> plain_entry(Ino ino) const;
 
   // As that of Tree; makes the view that a name in the root stands for. The number is counted as
   // known to the kernel. Throws kTooLarge while there are kMostViews. It is known_number() of the

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <vector>
@@ -267,6 +268,18 @@ std::int32_t find_backing(MountedFs& fs, Ino ino, const Entry& entry,
   return backing;
 }
 
+// The kept array that a file of a view may be read through.
+std::shared_ptr<const KeptView> open_kept_view(const MountedFs& fs, const Entry& entry) {
+  const auto plain = fs.kept != nullptr ? fs.tree.plain_entry(entry.ino()) : std::nullopt;
+  if (!plain || plain->file() == nullptr || !is_keepable(fs, *plain)) {
+    return nullptr;
+  }
+  const auto open = [&] {
+    return fs.kept->open(plain->ino(), fs.tree.path(plain->ino()), *plain->file());
+  };
+  return make_kept_view(*entry.file(), *plain->file(), open, fs.fetcher);
+}
+
 void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
   guard_timed(req, ino, "open", [&](MountedFs& fs, RequestTimer& timer) {
     trace([&] { return fmt::format("open {}", fs.tree.path(ino)); });
@@ -286,9 +299,15 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
     }
     // What the kernel has cached of it is answered without asking us.
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    opened.check_unchanged(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+    const auto second = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+    opened.check_unchanged(second);
     std::shared_ptr<KeptArray> kept;
-    if (const auto backing = find_backing(fs, ino, entry, kept)) {
+    const std::int32_t backing = find_backing(fs, ino, entry, kept);
+    auto view = open_kept_view(fs, entry);
+    if (kept != nullptr || view != nullptr) {
+      opened.check_parts(second);
+    }
+    if (backing > 0) {
       if (kept != nullptr) {
         kept->note_use();
       }
@@ -304,8 +323,8 @@ void on_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* file) {
     }
     timer.count(RequestKind::kOpen);
     file->keep_cache = 1;
-    if (kept != nullptr) {
-      file->fh = fs.open_files.add({nullptr, std::move(kept)});
+    if (kept != nullptr || view != nullptr) {
+      file->fh = fs.open_files.add({nullptr, std::move(kept), std::move(view)});
     }
     reply_open(req, fs, ino, *file);
   });
@@ -369,16 +388,29 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
       }
     }
     const BlockCache::Asked before = BlockCache::asked_by_this_thread();
-    fs.fetcher.read(
-        {begin, begin + nbytes},
-        [&](ByteRange range, Plan& plan) { opened.plan_read(range, plan); }, gathered);
+    const KeptView* const view = open_file.kept_view.get();
+    bool is_kept = view != nullptr;
+    if (view != nullptr && view->note_asked(nbytes)) {
+      fs.on_much_read(fs.tree.plain_entry(entry.ino())->ino());
+    }
+    const auto plan_read = [&](ByteRange range, Plan& plan) {
+      if (view != nullptr) {
+        is_kept = view->plan_read(range, plan) && is_kept;
+      } else {
+        opened.plan_read(range, plan);
+      }
+    };
+    fs.fetcher.read({begin, begin + nbytes}, std::cref(plan_read), gathered);
     // Once this is answered, the kernel may let go of the view that the file is of.
     const auto kept = gathered.chunk_uses().empty() ? nullptr : opened.weak_from_this().lock();
     const auto& parts = gathered.parts();
-    timer.count(way_since(before), clip_nbytes(begin, nbytes, opened.nbytes()));
+    timer.count(is_kept ? ReadWay::kKept : way_since(before),
+                clip_nbytes(begin, nbytes, opened.nbytes()));
     fuse_reply_iov(req, parts.data(), static_cast<int>(parts.size()));
     if (open_file.kept != nullptr) {
       fs.kept->note_read(open_file.kept, begin, parts);
+    } else if (view != nullptr) {
+      view->note_read(*fs.kept, begin, parts);
     }
     try {
       if (kept != nullptr) {

@@ -19,6 +19,7 @@
 #include "fs/fetch.h"
 #include "fs/forest.h"
 #include "fs/kept_arrays.h"
+#include "fs/kept_view.h"
 #include "fs/native_files.h"
 #include "fs/read_ahead.h"
 #include "fs/request_stats.h"
@@ -30,6 +31,8 @@ namespace npyfs {
 struct OpenFile {
   std::shared_ptr<const std::string> text;  // of a status file: what it said when it was opened
   std::shared_ptr<KeptArray> kept;          // of an array that is kept
+  // Of a view's array, if the plain array is kept.
+  std::shared_ptr<const KeptView> kept_view{};
 };
 
 // Open files that need more than their number. Any thread.

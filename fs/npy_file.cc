@@ -35,7 +35,10 @@ std::string source_text(const std::vector<SourcePtr>& sources) {
 NpyFile::NpyFile(NamedArray array, std::uint64_t header_align)
     : array_(std::move(array)),
       as_it_is_(array_.whole != nullptr && header_align == kUsualAlign),
-      is_source_(as_it_is_ && array_.whole->is_file()) {
+      is_source_(as_it_is_ && array_.whole->is_file()),
+      knows_its_files_(
+          std::all_of(array_.sources.begin(), array_.sources.end(),
+                      [](const SourcePtr& source) { return source->knows_its_files(); })) {
   const Array& data = *array_.array;
   if (!as_it_is_) {
     header_ = print_npy_header(data.dtype(), data.shape(), data.fortran_order(), header_align);
@@ -74,6 +77,17 @@ void NpyFile::check_unchanged(std::int64_t second) const {
   const std::size_t first = next_look_.fetch_add(n, std::memory_order_relaxed);
   for (std::size_t i = first; i < first + n; ++i) {
     sources[i % sources.size()]->check_unchanged();
+  }
+}
+
+void NpyFile::check_parts(std::int64_t second) const {
+  if (parts_checked_second_.exchange(second, std::memory_order_relaxed) == second) {
+    return;
+  }
+  const std::size_t asked = std::min(kMostLooks, array_.sources.size());
+  const std::size_t first = next_part_.fetch_add(kMostLooks, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < asked; ++i) {
+    array_.sources[(first + i) % array_.sources.size()]->check_parts(first, kMostLooks / asked);
   }
 }
 

@@ -34,12 +34,18 @@ class NpyFile : public File {
   // each time: no read will find the change.
   static constexpr std::size_t kMostLooks = 256;
   void check_unchanged(std::int64_t second) const override;
+  // As many parts of sources, not twice within one second either.
+  void check_parts(std::int64_t second) const override;
 
   // The source, where it is a .npy file that is shown as it is.
   std::optional<int> open_backing() const override;
 
   // Whether it is all of a source, and nothing else.
   bool is_source() const { return is_source_; }
+  // Whether all of its sources know theirs, see ByteSource.
+  bool knows_its_files() const { return knows_its_files_; }
+  // Where the data begins.
+  std::uint64_t header_nbytes() const { return header_nbytes_; }
   // What is before the data; empty where it comes from the file that the array is.
   const std::string& header() const { return header_; }
 
@@ -52,9 +58,12 @@ class NpyFile : public File {
   NamedArray array_;
   bool as_it_is_;   // the header, too, comes from the file that the array is
   bool is_source_;  // all of that file, and nothing else, is shown
+  bool knows_its_files_;
   std::string header_;
   std::uint64_t header_nbytes_ = 0;
   mutable std::atomic<std::int64_t> checked_second_{-1};
+  mutable std::atomic<std::int64_t> parts_checked_second_{-1};
+  mutable std::atomic<std::size_t> next_part_{0};
   mutable std::atomic<std::size_t> next_look_{0};  // in array_.sources, counted on past their end
 };
 

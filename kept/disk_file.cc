@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <memory>
 
@@ -68,6 +69,28 @@ bool DiskFile::read(std::uint64_t offset, std::span<std::byte> out) const {
     } else {
       require(errno == EINTR, name_, "read");
     }
+  }
+  return true;
+}
+
+bool DiskFile::read_parts(std::uint64_t offset, std::span<const iovec> parts) const {
+  std::uint64_t nbytes = 0;
+  for (const iovec& part : parts) {
+    nbytes += part.iov_len;
+  }
+  const ssize_t n =
+      parts.size() > IOV_MAX
+          ? -1
+          : ::preadv(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
+  if (n >= 0 && static_cast<std::uint64_t>(n) == nbytes) {
+    return true;
+  }
+  // Short reads and errors are rare.
+  for (const iovec& part : parts) {
+    if (!read(offset, {static_cast<std::byte*>(part.iov_base), part.iov_len})) {
+      return false;
+    }
+    offset += part.iov_len;
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,8 @@ class DiskFile {
   struct stat look() const;
   // False where the file ends within the range.
   bool read(std::uint64_t offset, std::span<std::byte> out) const;
+  // The same, bytes that follow each other to several places in memory.
+  bool read_parts(std::uint64_t offset, std::span<const iovec> parts) const;
   void write(std::uint64_t offset, std::span<const std::byte> bytes) const;
   void resize(std::uint64_t nbytes) const;
   // Gives the range back to the disk: it reads as zeros. It may reach behind the end of the file,

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "formats/bytes/block_memory.h"
+#include "formats/bytes/byte_range.h"
 #include "formats/bytes/crc.h"
 #include "formats/bytes/error.h"
 #include "kept/kept_folder.h"
@@ -58,15 +59,23 @@ KeptArray::KeptArray(std::shared_ptr<KeptFolder> folder, BlockMap map, DiskFile 
 KeptArray::~KeptArray() = default;
 
 bool KeptArray::read(std::uint64_t offset, std::span<std::byte> out) const noexcept {
-  if (offset > nbytes() || out.size() > nbytes() - offset) {
-    return false;
+  const WantedRange range{offset, out};
+  return read({&range, 1});
+}
+
+bool KeptArray::read(std::span<const WantedRange> ranges) const noexcept {
+  std::uint64_t nbytes = 0;
+  for (const WantedRange& range : ranges) {
+    if (!lies_within(range.offset, range.out.size(), this->nbytes())) {
+      return false;
+    }
+    nbytes += range.out.size();
   }
   bool is_served = false;
   try {
     // Where blocks went away meanwhile, those that are wanted may still be there.
     const std::uint64_t generation = trust_.generation();
-    is_served =
-        try_read(offset, out) || (trust_.generation() != generation && try_read(offset, out));
+    is_served = try_read(ranges) || (trust_.generation() != generation && try_read(ranges));
   } catch (const Error& error) {
     note(error);
   } catch (const std::exception&) {
@@ -74,25 +83,63 @@ bool KeptArray::read(std::uint64_t offset, std::span<std::byte> out) const noexc
   }
   KeptCounts& counts = folder_->counts();
   count(is_served ? counts.read_hits : counts.read_misses);
-  count(counts.read_nbytes, is_served ? out.size() : 0);
+  count(counts.read_nbytes, is_served ? nbytes : 0);
   if (is_served) {
     note_use();
   }
   return is_served;
 }
 
-bool KeptArray::try_read(std::uint64_t offset, std::span<std::byte> out) const {
-  if (is_complete() || out.empty()) {
-    return data_.read(offset, out);
+bool KeptArray::can_read(std::uint64_t offset, std::uint64_t nbytes) const noexcept {
+  try {
+    return lies_within(offset, nbytes, this->nbytes()) &&
+           (is_complete() || believes(offset, nbytes));
+  } catch (const Error& error) {
+    note(error);
+  } catch (const std::exception&) {
+    // No memory to check a block.
   }
-  const std::uint64_t generation = trust_.generation();
-  const std::uint64_t last = (offset + out.size() - 1) / kKeptBlockNbytes;
-  for (std::uint64_t block = offset / kKeptBlockNbytes; block <= last; ++block) {
-    if (!trust_.has(block) && !try_believe(block)) {
+  return false;
+}
+
+// Whether all blocks of the range are.
+bool KeptArray::believes(std::uint64_t offset, std::uint64_t nbytes) const {
+  const std::uint64_t end = offset + nbytes;
+  std::uint64_t block = offset / kKeptBlockNbytes;
+  for (; nbytes > 0 && block * kKeptBlockNbytes < end; ++block) {
+    if (!is_believed(block)) {
       return false;
     }
   }
-  if (!data_.read(offset, out)) {
+  return true;
+}
+
+bool KeptArray::read_file(std::span<const WantedRange> ranges) const {
+  if (ranges.size() == 1) {
+    return data_.read(ranges[0].offset, ranges[0].out);
+  }
+  // Neighbours in the file, wherever their bytes are to go.
+  std::vector<WantedRange> sorted(ranges.begin(), ranges.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [](const WantedRange& a, const WantedRange& b) { return a.offset < b.offset; });
+  bool all_are_there = true;
+  read_neighbours(sorted, ReadCost(), [&](std::uint64_t offset, std::span<const iovec> parts) {
+    all_are_there = all_are_there && data_.read_parts(offset, parts);
+  });
+  return all_are_there;
+}
+
+bool KeptArray::try_read(std::span<const WantedRange> ranges) const {
+  if (is_complete()) {
+    return read_file(ranges);
+  }
+  const std::uint64_t generation = trust_.generation();
+  for (const WantedRange& range : ranges) {
+    if (!believes(range.offset, range.out.size())) {
+      return false;
+    }
+  }
+  if (!read_file(ranges)) {
     return false;
   }
   // A block that went away while it was read reads as zeros.

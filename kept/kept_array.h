@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/bytes/byte_source.h"
 #include "formats/bytes/error.h"
 #include "kept/block_map.h"
 #include "kept/block_trust.h"
@@ -49,6 +50,11 @@ class KeptArray {
   // blocks that were read before; a block that another process has written is read as a whole the
   // first time, and held against its CRC.
   bool read(std::uint64_t offset, std::span<std::byte> out) const noexcept;
+  // The same for several ranges, all or none of them; those close together are read as one.
+  bool read(std::span<const WantedRange> ranges) const noexcept;
+  // Whether read() serves these bytes, unless blocks go away meanwhile. Reads blocks that nobody
+  // has read before.
+  bool can_read(std::uint64_t offset, std::uint64_t nbytes) const noexcept;
   // Whether a read within the block would be served without looking at its CRC. No system call.
   bool has(std::uint64_t block) const noexcept;
 
@@ -102,7 +108,9 @@ class KeptArray {
  private:
   enum class Start { kReady, kBusy, kOver };
 
-  bool try_read(std::uint64_t offset, std::span<std::byte> out) const;
+  bool try_read(std::span<const WantedRange> ranges) const;
+  bool read_file(std::span<const WantedRange> ranges) const;
+  bool believes(std::uint64_t offset, std::uint64_t nbytes) const;
   bool is_believed(std::uint64_t block) const;
   bool try_believe(std::uint64_t block) const;
   void follow_generation() const;

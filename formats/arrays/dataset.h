@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "formats/arrays/array.h"
+#include "formats/arrays/plain_ranges.h"
 #include "formats/arrays/ragged.h"
 #include "formats/arrays/record_array.h"
 #include "formats/bytes/value.h"
@@ -84,6 +85,9 @@ struct NamedArray {
   std::shared_ptr<const RaggedPair> pair{};
   bool holds_offsets = false;  // the array is the pair's offsets
   Dict attributes{};           // shown as <name>.attrs.json, where there are any
+  // Of an array of a view: where its bytes lie in the array that it was made from. Null where they
+  // are computed, or in Fortran order.
+  std::shared_ptr<const PlainRanges> plain{};
 };
 
 // A directory of arrays: a split, or a group of a store inside one.

@@ -19,6 +19,23 @@ Shape with_front(std::uint64_t first, const Shape& rest, std::size_t skip) {
   return shape;
 }
 
+DType dtype_of(const ArrayRecipe& recipe) {
+  return recipe.code_points ? DType::simple(fmt::format("<U{}", *recipe.code_points))
+                            : recipe.items->dtype();
+}
+
+Shape shape_of(const ArrayRecipe& recipe) {
+  const Shape& item = recipe.items->shape();
+  switch (recipe.form) {
+    case ArrayRecipe::Form::kConcat:
+      return with_front(recipe.starts->rows(), item, 1);
+    case ArrayRecipe::Form::kPad:
+      return with_front(recipe.map.size(), with_front(recipe.most_rows, item, 1), 0);
+    default:
+      return with_front(recipe.map.size(), item, 0);
+  }
+}
+
 // Rows that are items: stacked, one after another, or each padded to one length.
 class RecordArray : public Array {
  public:
@@ -29,14 +46,8 @@ class RecordArray : public Array {
         map_(recipe.map),
         pad_value_(recipe.pad_value),
         // A text that is shown narrower than its dtype leaves bytes between two slots.
-        is_dense_(form_ == Form::kConcat || (form_ == Form::kStack && !recipe.code_points)) {
-    if (form_ == Form::kConcat) {
-      starts_ = recipe.starts;
-      unit_nbytes_ = items_->row_nbytes();
-    } else {
-      unit_nbytes_ = row_elements(shape()) * this->dtype().itemsize;
-    }
-  }
+        is_dense_(form_ == Form::kConcat || (form_ == Form::kStack && !recipe.code_points)),
+        slots_(recipe) {}
 
   std::string storage() const override { return items_->storage(); }
 
@@ -52,7 +63,7 @@ class RecordArray : public Array {
     if (range.empty()) {
       return;
     }
-    std::uint64_t row = find(range.begin);
+    std::uint64_t row = slots_.find(range.begin);
     while (range.begin < range.end && !plan.full()) {
       // Rows that are records which follow each other.
       const auto [place, count] = map_.stretch(row);
@@ -66,60 +77,35 @@ class RecordArray : public Array {
  private:
   using Form = ArrayRecipe::Form;
 
-  static DType dtype_of(const ArrayRecipe& recipe) {
-    return recipe.code_points ? DType::simple(fmt::format("<U{}", *recipe.code_points))
-                              : recipe.items->dtype();
-  }
-  static Shape shape_of(const ArrayRecipe& recipe) {
-    const Shape& item = recipe.items->shape();
-    switch (recipe.form) {
-      case Form::kConcat:
-        return with_front(recipe.starts->rows(), item, 1);
-      case Form::kPad:
-        return with_front(recipe.map.size(), with_front(recipe.most_rows, item, 1), 0);
-      default:
-        return with_front(recipe.map.size(), item, 0);
-    }
-  }
-
-  // A row's slot, the bytes it has in the array, is [begin_of(row), begin_of(row + 1)). It begins
-  // with its item; what an item leaves free is padding.
-  std::uint64_t begin_of(std::uint64_t row) const {
-    return (starts_ != nullptr ? (*starts_)[row] : row) * unit_nbytes_;
-  }
-  // The row whose slot holds this byte of the array.
-  std::uint64_t find(std::uint64_t offset) const {
-    return starts_ != nullptr ? starts_->find(offset / unit_nbytes_) : offset / unit_nbytes_;
-  }
-
   // Plans the bytes of `range` in `row`, or in up to `most` rows from it on if they can be planned
   // as one. Moves range.begin behind them. Returns the number of rows.
   std::uint64_t plan_run(std::uint64_t row, std::uint64_t record, std::uint64_t most,
                          ByteRange& range, Plan& plan) const {
-    const std::uint64_t begin = begin_of(row);
+    const std::uint64_t begin = slots_.begin(row);
     if (form_ == Form::kPad) {
       plan_padded(record, begin, range, plan);
       return 1;
     }
-    const std::uint64_t end = begin_of(row + 1);
+    const std::uint64_t end = slots_.begin(row + 1);
     const bool goes_on = is_dense_ && most > 1 && end < range.end;
     const ByteRange wanted{range.begin - begin,
                            (goes_on ? range.end : std::min(range.end, end)) - begin};
     const std::uint64_t run = items_->plan(record, goes_on ? most : 1, wanted, plan);
-    range.begin = std::min(range.end, run > 1 ? begin_of(row + run) : end);
+    range.begin = std::min(range.end, run > 1 ? slots_.begin(row + run) : end);
     return run;  // if the plan is full, less is planned: the caller looks at plan.full()
   }
 
   void plan_padded(std::uint64_t record, std::uint64_t begin, ByteRange& range, Plan& plan) const {
     // A damaged item has no known length, so all of its slot is damaged.
     const bool is_known = items_->damage(record) == nullptr;
-    const std::uint64_t padding = begin + (is_known ? items_->nbytes(record) : unit_nbytes_);
+    const std::uint64_t padding =
+        begin + (is_known ? items_->nbytes(record) : slots_.unit_nbytes());
     if (range.begin < padding) {
       const std::uint64_t to = std::min(range.end, padding);
       items_->plan(record, 1, {range.begin - begin, to - begin}, plan);
       range.begin = to;
     }
-    const std::uint64_t to = std::min(range.end, begin + unit_nbytes_);
+    const std::uint64_t to = std::min(range.end, begin + slots_.unit_nbytes());
     if (range.begin < to && !plan.full()) {
       plan.add_fill(pad_value_, range.begin - begin, to - range.begin);
       range.begin = to;
@@ -130,9 +116,8 @@ class RecordArray : public Array {
   ItemsPtr items_;
   RecordMap map_;
   std::vector<std::byte> pad_value_;
-  bool is_dense_;              // slots are their items, back to back
-  StartsPtr starts_;           // of kConcat, in units
-  std::uint64_t unit_nbytes_;  // of a row of kConcat, else of a slot
+  bool is_dense_;  // slots are their items, back to back
+  Slots slots_;
 };
 
 // In Fortran order the rows are the innermost axis: blocks of all rows, each of one element.
@@ -269,6 +254,12 @@ std::span<const std::int64_t> Starts::stored() const {
   return offsets_ != nullptr && begin()[0] == 0 ? std::span(begin(), count_ + 1)
                                                 : std::span<const std::int64_t>();
 }
+
+Slots::Slots(const ArrayRecipe& recipe)
+    : starts_(recipe.form == ArrayRecipe::Form::kConcat ? recipe.starts : nullptr),
+      unit_nbytes_(starts_ != nullptr
+                       ? recipe.items->row_nbytes()
+                       : row_elements(shape_of(recipe)) * dtype_of(recipe).itemsize) {}
 
 ArrayRecipe stacked(ItemsPtr items) {
   ArrayRecipe recipe;

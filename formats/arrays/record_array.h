@@ -70,6 +70,29 @@ struct ArrayRecipe {
   std::optional<std::uint64_t> code_points{};
 };
 
+// Where the rows of an array that holds items lie in its data: the slot of a row is [begin(row),
+// begin(row + 1)). It begins with the row's item; what the item leaves free is padding.
+class Slots {
+ public:
+  // The recipe's form is kStack, kConcat or kPad.
+  explicit Slots(const ArrayRecipe& recipe);
+
+  // `row` may be the number of rows.
+  std::uint64_t begin(std::uint64_t row) const {
+    return (starts_ != nullptr ? (*starts_)[row] : row) * unit_nbytes_;
+  }
+  // The row whose slot holds this byte of the data.
+  std::uint64_t find(std::uint64_t offset) const {
+    return starts_ != nullptr ? starts_->find(offset / unit_nbytes_) : offset / unit_nbytes_;
+  }
+  // Of a row of kConcat, else of a slot.
+  std::uint64_t unit_nbytes() const { return unit_nbytes_; }
+
+ private:
+  StartsPtr starts_;  // of kConcat, in units
+  std::uint64_t unit_nbytes_;
+};
+
 // All items, in their order.
 ArrayRecipe stacked(ItemsPtr items);
 

@@ -158,6 +158,7 @@ class DirectoryViewer {
 
   NamedArray remake(const Given& one) {
     NamedArray array = one.array;
+    array.plain = nullptr;
     if (!one.recipe) {
       if (array.array->fortran_order()) {
         const RecordMap& map = map_of(array.array->shape()[0]);
@@ -181,12 +182,26 @@ class DirectoryViewer {
     if (recipe.form == Form::kStack && recipe.items->dtype().kind == 'U' && !shows_all) {
       narrow(recipe);
     }
+    array.plain = plain_ranges(one, recipe, map);
     array.array = make_record_array(recipe);
     array.records = recipe.map.size();
     array.recipe = std::move(recipe);
     array.whole = nullptr;
     array.pair = nullptr;
     return array;
+  }
+
+  // Null for what is computed.
+  static std::shared_ptr<const PlainRanges> plain_ranges(const Given& one, const ArrayRecipe& shown,
+                                                         const RecordMap& map) {
+    if (shown.form == Form::kOffsets || shown.form == Form::kLengths) {
+      return nullptr;
+    }
+    ArrayRecipe given = *one.recipe;
+    if (given.form == Form::kConcat && given.starts == nullptr) {
+      given.starts = std::make_shared<const Starts>(*given.items, given.map);
+    }
+    return std::make_shared<const PlainRanges>(one.array.array, given, shown, map);
   }
 
   void pad(NamedArray& array, ArrayRecipe& recipe, const RecordMap& shown) const {

@@ -96,6 +96,12 @@ OpenedFiles::OpenedFiles() : outer_(innermost_opened) { innermost_opened = this;
 
 OpenedFiles::~OpenedFiles() { innermost_opened = outer_; }
 
+void OpenedFiles::note(const Identity& identity, const std::string& path) {
+  if (innermost_opened != nullptr) {
+    innermost_opened->files_.push_back({identity, std::hash<std::string>()(path)});
+  }
+}
+
 SourceWatch::SourceWatch() : outer_(innermost_watch) { innermost_watch = this; }
 
 SourceWatch::~SourceWatch() { innermost_watch = outer_; }
@@ -143,9 +149,7 @@ std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std:
   if (!file) {
     throw system_error(name, "open", errno);
   }
-  if (innermost_opened != nullptr) {
-    innermost_opened->files_.push_back({file->identity(), std::hash<std::string>()(file->path())});
-  }
+  OpenedFiles::note(file->identity(), file->path());
   return std::shared_ptr<FileSource>(new FileSource(name, std::move(file)));
 }
 
@@ -208,8 +212,14 @@ void ByteSource::do_read_parts(std::uint64_t offset, std::span<const iovec> part
 }
 
 void ByteSource::do_read_ranges(std::span<const WantedRange> ranges) const {
-  const ReadCost price = cost();
-  const std::uint64_t gap_nbytes = price.gap_nbytes();
+  read_neighbours(ranges, cost(), [this](std::uint64_t offset, std::span<const iovec> parts) {
+    do_read_parts(offset, parts);
+  });
+}
+
+void read_neighbours(std::span<const WantedRange> ranges, const ReadCost& cost,
+                     const std::function<void(std::uint64_t, std::span<const iovec>)>& read_parts) {
+  const std::uint64_t gap_nbytes = cost.gap_nbytes();
   // On the stack: every read of gathered records comes here, also from within another one.
   iovec parts[IOV_MAX];
   constexpr std::size_t kUsualGapNbytes = 4096;
@@ -228,7 +238,7 @@ void ByteSource::do_read_ranges(std::span<const WantedRange> ranges) const {
     for (++i; i < ranges.size() && count + 2 <= IOV_MAX; ++i) {
       const WantedRange& range = ranges[i];
       const std::uint64_t gap = range.offset - end;  // too much, too, for one that lies before
-      if (gap > gap_nbytes || range.offset + range.out.size() - begin > price.most_nbytes()) {
+      if (gap > gap_nbytes || range.offset + range.out.size() - begin > cost.most_nbytes()) {
         break;
       }
       if (gap > 0) {
@@ -237,7 +247,7 @@ void ByteSource::do_read_ranges(std::span<const WantedRange> ranges) const {
       parts[count++] = {range.out.data(), range.out.size()};
       end = range.offset + range.out.size();
     }
-    do_read_parts(begin, {parts, count});
+    read_parts(begin, {parts, count});
   }
 }
 

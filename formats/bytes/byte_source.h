@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,6 +45,13 @@ struct WantedRange {
   std::uint64_t offset = 0;
   std::span<std::byte> out;
 };
+
+// Calls read_parts(offset, parts) for each run of `ranges` that are read together: those that lie
+// at most cost.gap_nbytes() behind the one before, with what lies between them. In parts that stay
+// valid for the call alone.
+void read_neighbours(
+    std::span<const WantedRange> ranges, const ReadCost& cost,
+    const std::function<void(std::uint64_t offset, std::span<const iovec> parts)>& read_parts);
 
 // All members may be called from any thread.
 class ByteSource {
@@ -83,6 +91,12 @@ class ByteSource {
   virtual void check_unchanged() const {}
   // Whether check_unchanged() has ever thrown.
   virtual bool changed() const { return false; }
+  // The same for files that it is put together from and that check_unchanged() does not ask: at
+  // most `count` of them, from number `first` on, where the first one follows the last one.
+  virtual void check_parts(std::size_t /*first*/, std::size_t /*count*/) const {}
+  // Whether all files that bytes may come from were looked at when it was opened, so that
+  // OpenedFiles has them.
+  virtual bool knows_its_files() const { return true; }
   // Whether it is all of one local file, byte for byte, which open_again() opens.
   virtual bool is_file() const { return false; }
   // A new descriptor (O_CLOEXEC, the caller's) of the very file that was opened, for another
@@ -149,8 +163,8 @@ class SourceWatch {
   std::vector<const ByteSource*> read_;
 };
 
-// Remembers what the files that this thread opens are, while it lives: that is what an index that
-// was made meanwhile depends on. Scopes nest; the innermost one remembers.
+// Remembers what the files that this thread opens or looks at are, while it lives: that is what an
+// index that was made meanwhile depends on. Scopes nest; the innermost one remembers.
 class OpenedFiles {
  public:
   OpenedFiles();
@@ -160,13 +174,16 @@ class OpenedFiles {
 
   struct File {
     Identity identity;
-    std::uint64_t path_hash = 0;  // of its absolute path
+    std::uint64_t path_hash = 0;  // of its absolute path, or of its key in a store
   };
   // In the order in which they were opened, a file as often as it was.
   const std::vector<File>& files() const { return files_; }
 
+  // Adds one, if anybody remembers; one that is not there has an Identity that does not exist.
+  // `path` tells it from others.
+  static void note(const Identity& identity, const std::string& path);
+
  private:
-  friend class FileSource;
   OpenedFiles* outer_;
   std::vector<File> files_;
 };

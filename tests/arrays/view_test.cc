@@ -34,6 +34,38 @@ ArrayPtr find_array(const std::vector<NamedArray>& arrays, const std::string& na
   throw std::out_of_range(name);
 }
 
+// Holds what each array of a view says of the plain data against what both arrays hold: `padding`
+// is what stands where the plain data has nothing.
+void expect_plain_ranges(const Dataset& dataset, const std::string& name, char padding = 0) {
+  const Dataset view = make_view(dataset, parse_view(name).value());
+  for (const NamedArray& array : view.splits.at(0).arrays) {
+    if (array.name == "perm" || array.name == "x_offsets" || array.name == "x_lengths") {
+      EXPECT_EQ(array.plain, nullptr) << name << " " << array.name;
+      continue;
+    }
+    ASSERT_NE(array.plain, nullptr) << name << " " << array.name;
+    EXPECT_EQ(&array.plain->plain(), find_array(dataset.splits.at(0).arrays, array.name).get());
+    const std::string plain = read_array(array.plain->plain());
+    const std::string shown = read_array(*array.array);
+    for (std::uint64_t begin = 0; begin <= shown.size(); begin += 1 + begin / 5) {
+      for (std::uint64_t end = begin; end <= shown.size(); end += 1 + (end - begin) / 2) {
+        std::string found(end - begin, padding);
+        std::uint64_t at = begin;
+        array.plain->find({begin, end}, [&](const PlainRange& range) {
+          EXPECT_GE(range.begin, at);
+          EXPECT_GT(range.nbytes, 0U);
+          EXPECT_LE(range.begin + range.nbytes, end);
+          EXPECT_LE(range.plain + range.nbytes, plain.size());
+          found.replace(range.begin - begin, range.nbytes, plain, range.plain, range.nbytes);
+          at = range.begin + range.nbytes;
+          return true;
+        });
+        ASSERT_EQ(found, shown.substr(begin, end - begin)) << name << " " << array.name;
+      }
+    }
+  }
+}
+
 struct Shown {
   std::map<std::string, std::shared_ptr<const Array>> arrays;
   std::shared_ptr<const RecordTable> records;
@@ -233,6 +265,71 @@ TEST_F(ViewTest, Padded) {
     EXPECT_EQ(shown.arrays.at("x")->shape(), (Shape{order.size(), most}));
     EXPECT_EQ(read_array(*shown.arrays.at("x_lengths")), packed(lengths));
     EXPECT_EQ(shown.arrays.count("x_offsets"), 0U);
+  }
+}
+
+TEST_F(ViewTest, PlainRangesAreTheSameBytes) {
+  for (const std::string name :
+       {"@part=1of3", "@shuffle=3", "@shuffle=3,block=10,part=2of3,rows=5:50", "@rows=60:70",
+        "@rows=57:57", "@shuffle=1,part=3of4,equal=wrap", "@part=60of100", "@pad", "@shuffle=8,pad",
+        "@pad,part=2of3", "@pad,part=0of100"}) {
+    expect_plain_ranges(dataset_, name, '!');
+  }
+}
+
+// Neighbours are one range, so that a part is read as a whole.
+TEST_F(ViewTest, PlainRangesAreLong) {
+  for (const char* name : {"@part=1of3", "@rows=5:50"}) {
+    const Dataset view = make_view(dataset_, parse_view(name).value());
+    for (const NamedArray& array : view.splits.at(0).arrays) {
+      int ranges = 0;
+      if (array.plain != nullptr) {
+        array.plain->find({0, array.array->nbytes()}, [&](const PlainRange& range) {
+          EXPECT_EQ(range.nbytes, array.array->nbytes());
+          ++ranges;
+          return true;
+        });
+        EXPECT_EQ(ranges, 1) << name << " " << array.name;
+      }
+    }
+  }
+  const Dataset shuffled = make_view(dataset_, parse_view("@shuffle=3").value());
+  int ranges = 0;
+  shuffled.splits.at(0).arrays.at(0).plain->find({0, 400},
+                                                 [&](const PlainRange&) { return ++ranges < 3; });
+  EXPECT_EQ(ranges, 3) << "it goes on after it was stopped";
+}
+
+TEST(PlainRanges, OfPaddedArraysAreWholeSlots) {
+  DatasetOptions options;
+  options.fields.layout["x"] = Layout::kPad;
+  const Dataset dataset = build_dataset(
+      {{"train", "", "train", "fake", {make_table(bytes_field("x", {"ab", "", "cdefg", "h"}))}}},
+      options, [](const std::string&) {});
+  expect_plain_ranges(dataset, "@shuffle=2");
+  expect_plain_ranges(dataset, "@pad,rows=1:3");
+}
+
+// A view of a mount that is itself a view: its own array is the plain one.
+TEST_F(ViewTest, PlainRangesOfAViewOfAView) {
+  const Dataset shuffled = make_view(dataset_, parse_view("@shuffle=5,rows=3:40").value());
+  Dataset mounted = shuffled;
+  std::erase_if(mounted.splits.at(0).arrays,
+                [](const NamedArray& array) { return array.name == "perm"; });
+  expect_plain_ranges(mounted, "@shuffle=2,part=0of2");
+  expect_plain_ranges(mounted, "@pad", '!');
+}
+
+TEST(PlainRanges, OfNarrowerTextLackItsEnd) {
+  FakeRecords records;
+  records.fields = {bytes_field("x", {"1", "2", "3", "4"})};
+  records.key_kind = KeyKind::kText;
+  records.text_keys = {"a", "be", "", "long key"};
+  const Dataset dataset =
+      build_dataset({{"train", "", "train", "fake", {make_table(std::move(records))}}}, {},
+                    [](const std::string&) {});
+  for (const char* name : {"@part=0of2", "@part=1of2", "@shuffle=1", "@rows=0:1"}) {
+    expect_plain_ranges(dataset, name);
   }
 }
 

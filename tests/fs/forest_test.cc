@@ -65,6 +65,22 @@ TEST_F(ForestTest, FindsViewsByName) {
   EXPECT_EQ(entry(record).file()->nbytes(), 3U);
 }
 
+TEST_F(ForestTest, KnowsThePlainEntryOfEachOfAView) {
+  const Ino view = forest_.lookup(Tree::kRoot, "@pad").value();
+  const Ino train = forest_.lookup(view, "train").value();
+  const Ino plain_train = forest_.lookup(Tree::kRoot, "train").value();
+  EXPECT_EQ(forest_.plain_entry(view)->ino(), Tree::kRoot);
+  EXPECT_EQ(forest_.plain_entry(train)->ino(), plain_train);
+  EXPECT_EQ(forest_.plain_entry(forest_.lookup(train, "x.npy").value())->ino(),
+            forest_.lookup(plain_train, "x.npy"));
+  for (const char* name : {"x_lengths.npy", "perm.npy"}) {
+    EXPECT_FALSE(forest_.plain_entry(forest_.lookup(train, name).value())) << name;
+  }
+  const Ino records = forest_.lookup(train, "records").value();
+  EXPECT_FALSE(forest_.plain_entry(forest_.lookup(records, "1.bin").value()));
+  EXPECT_FALSE(forest_.plain_entry(plain_train));
+}
+
 TEST_F(ForestTest, NoOtherNameIsAView) {
   EXPECT_EQ(forest_.lookup(Tree::kRoot, "@nonsense"), std::nullopt);
   const Ino train = forest_.lookup(Tree::kRoot, "train").value();

@@ -14,7 +14,7 @@ import numpy as np
 
 from mounting import MountTest, npyfs, read_direct, read_range, saved, unmount
 from test_damage import flip
-from writers import write_ffrecord, write_tfrecord
+from writers import write_ffrecord, write_kaldi, write_tfrecord
 
 MIB = 1 << 20
 
@@ -261,13 +261,6 @@ class Kept(KeptTest):
         except OSError as error:
             return error.errno
 
-    def test_views_are_not_kept(self):
-        mnt = self.mount("--cache-dir", self.cache, self.source)
-        order = np.load(mnt / "@shuffle=1/train/perm.npy")
-        np.testing.assert_array_equal(np.load(mnt / "@shuffle=1/train/x.npy"), self.rows[order])
-        unmount(mnt)
-        self.assertEqual(list(self.cache.glob("*.npy*")), [])
-
     def test_two_mounts_share_it(self):
         first = self.mount("--cache-dir", self.cache, self.source, name="first")
         second = self.mount("--cache-dir", self.cache, self.source, name="second")
@@ -288,6 +281,227 @@ class Kept(KeptTest):
         packed.write_bytes(gzip.compress(path.read_bytes(), 1))
         self.assertEqual(self.read_all(source=packed), self.bytes)
         self.assertEqual(self.complete()[0].read_bytes(), self.bytes)
+
+
+class Views(KeptTest):
+    """Views read what is kept of the plain arrays, and what they read is kept there."""
+
+    ROWS_OF_BLOCK = (2 * MIB - 128) // 4096  # those that lie within the first block
+
+    def spoil_records(self):
+        """Changes all records so that nobody can see it: any that is read now is damaged."""
+        about = self.source.stat()
+        with open(self.source, "r+b") as file:
+            file.seek(12 + 12 * 1280)
+            file.write((self.rows ^ 0xff).tobytes())
+        os.utime(self.source, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+    def served(self, mnt, view, name="x"):
+        """The view's array by each way to read it, which give the same, and its perm."""
+        path = mnt / view / "train" / f"{name}.npy"
+        mapped = np.array(np.load(path, mmap_mode="r"))
+        np.testing.assert_array_equal(mapped, np.load(path))
+        size = path.stat().st_size
+        if size > 8192:
+            self.assertEqual(read_direct(path, 4096, 4096), read_range(path, 4096, 4096))
+        return mapped, np.load(mnt / view / "train/perm.npy")
+
+    VIEWS = ("@shuffle=1", "@part=1of3", "@shuffle=2,part=0of2", "@rows=100:900,shuffle=5,block=70",
+             "@part=2of3,equal=wrap", "@shuffle=3,part=6of7,equal=wrap", "@pad")
+
+    def test_they_read_a_complete_array(self):
+        self.read_all()
+        self.spoil_records()
+        for more in ([], ["-o", "no_passthrough"]):
+            mnt = self.mount("--cache-dir", self.cache, *more, self.source, name=f"m{len(more)}")
+            for view in self.VIEWS:
+                x, perm = self.served(mnt, view)
+                np.testing.assert_array_equal(x, self.rows[perm], view)
+            empty = mnt / "@rows=7:7/train/x.npy"
+            self.assertEqual(np.load(empty).shape, (0, 4096))
+
+    def test_they_read_an_array_in_part(self):
+        """From blocks that are there; the other rows come from the source, and only those."""
+        mnt = self.mount("--cache-dir", self.cache, self.source)
+        read_range(mnt / "train/x.npy", 0, 2 * MIB)
+        unmount(mnt)
+        self.spoil_records()
+        mnt = self.mount(self.source, name="bare")
+        self.assert_errno(errno.EIO, read_range, mnt / "@shuffle=1/train/x.npy", 4096, 4096)
+        unmount(mnt)
+        mnt = self.mount("--cache-dir", self.cache, self.source, name="again")
+        for view in ("@shuffle=1", "@rows=300:700"):
+            perm = np.load(mnt / view / "train/perm.npy")
+            path = mnt / view / "train/x.npy"
+            kept = 0
+            for row, record in enumerate(perm):
+                # The page that a row lies in has bytes of the row before it, too.
+                rows = perm[max(row - 1, 0):row + 2]
+                if all(rows < self.ROWS_OF_BLOCK):
+                    self.assertEqual(read_range(path, 128 + 4096 * row, 4096),
+                                     self.rows[record].tobytes())
+                    kept += 1
+                elif record >= self.ROWS_OF_BLOCK + 1:
+                    self.assert_errno(errno.EIO, read_range, path, 128 + 4096 * row, 4096)
+            self.assertGreater(kept, 50)
+
+    def test_what_they_read_is_kept(self):
+        """Whatever the order: all rows make all blocks."""
+        for number, views in enumerate((["@shuffle=1"], ["@part=1of2", "@part=0of2"],
+                                        ["@rows=0:800,shuffle=2", "@rows=800:1280"])):
+            cache = self.folder / f"cache{number}"
+            mnt = self.mount("--cache-dir", cache, self.source, name=f"mnt{number}")
+            for view in views:
+                perm = np.load(mnt / view / "train/perm.npy")
+                np.testing.assert_array_equal(np.load(mnt / view / "train/x.npy"), self.rows[perm])
+            unmount(mnt)
+            [kept] = cache.glob("*.npy")
+            self.assertEqual(kept.read_bytes(), self.bytes, views)
+
+    def test_of_a_mount_that_is_a_view(self):
+        """Its own array is the plain one, whatever it shows."""
+        shown = self.read_all("--shuffle", "7", "--rows", "0:1000")
+        rows = np.load(io.BytesIO(shown))
+        self.assertEqual(self.complete()[0].read_bytes(), shown)
+        self.spoil_records()
+        mnt = self.mount("--cache-dir", self.cache, "--shuffle", "7", "--rows", "0:1000",
+                         self.source, name="again")
+        for view in ("@part=1of3", "@shuffle=2"):
+            x, perm = self.served(mnt, view)
+            np.testing.assert_array_equal(x, rows[perm])
+
+    def test_the_array_is_dropped_meanwhile(self):
+        """What is not there any more comes from the source again."""
+        self.read_all()
+        for what in ("complete", "in part"):
+            mnt = self.mount("--cache-dir", self.cache, self.source, name=what.replace(" ", "-"))
+            perm = np.load(mnt / "@shuffle=1/train/perm.npy")
+            with open(mnt / "@shuffle=1/train/x.npy", "rb") as file:
+                for row, record in enumerate(perm):
+                    if row == 300:
+                        for kept in self.cache.iterdir():
+                            kept.unlink()
+                    self.assertEqual(os.pread(file.fileno(), 4096, 128 + 4096 * row),
+                                     self.rows[record].tobytes(), (what, row))
+            read_range(mnt / "train/x.npy", 0, 2 * MIB)
+            unmount(mnt)
+
+    def test_damage_stays_damage(self):
+        flip(self.source, 12 + 12 * 1280 + 700 * 4096 + 5)
+        for number in range(2):
+            mnt = self.mount("--cache-dir", self.cache, self.source, name=f"mnt{number}")
+            perm = np.load(mnt / "@shuffle=1/train/perm.npy")
+            for row, record in enumerate(perm):
+                path = mnt / "@shuffle=1/train/x.npy"
+                if 700 in perm[max(row - 1, 0):row + 2]:  # one page with it
+                    if record == 700:
+                        self.assert_errno(errno.EIO, read_range, path, 128 + 4096 * row, 4096)
+                else:
+                    self.assertEqual(read_range(path, 128 + 4096 * row, 4096),
+                                     self.rows[record].tobytes())
+            unmount(mnt)
+        self.assertEqual(self.complete(), [])
+
+    def test_records_that_are_left_out(self):
+        flip(self.source, 12 + 12 * 1280 + 700 * 4096 + 5)
+        rows = np.delete(self.rows, 700, axis=0)
+        words = ["--permissive", "--verify", "mount"]
+        self.assertEqual(self.read_all(*words), saved(rows))
+        mnt = self.mount("--cache-dir", self.cache, *words, self.source, name="again")
+        for view in self.VIEWS:
+            x, perm = self.served(mnt, view)
+            np.testing.assert_array_equal(x, rows[perm], view)
+
+    def test_a_source_that_changes_is_found(self):
+        self.read_all()
+        mnt = self.mount("--cache-dir", self.cache, self.source, name="again")
+        np.load(mnt / "@shuffle=1/train/x.npy")
+        write_ffrecord(self.source, self.rows[::-1])
+        time.sleep(1.1)  # it is looked at once a second
+        self.assert_errno(errno.ESTALE, open, mnt / "@shuffle=1/train/x.npy")
+
+    def random_view(self, random, pads):
+        words = []
+        if random.integers(2):
+            begin = int(random.integers(0, 400))
+            words.append(f"rows={begin}:{begin + int(random.integers(0, 400))}")
+        if random.integers(4):
+            words.append(f"shuffle={random.integers(2**63)}")
+            words += [f"block={random.integers(1, 40)}"] * int(random.integers(2))
+        if random.integers(2) or not words:
+            world = int(random.integers(1, 6))
+            words.append(f"part={random.integers(world)}of{world}")
+            words += [f"equal={random.choice(['drop', 'wrap'])}"] * int(random.integers(2))
+        words += ["pad"] * (pads and int(random.integers(2)))
+        return "@" + ",".join(random.permutation(words))
+
+    def check_random_views(self, arguments, cache, random):
+        """Views in a mount with `cache` against those in one without."""
+        number = len(os.listdir(self.folder))
+        bare = self.mount(*arguments, name=f"bare-{number}")
+        mnt = self.mount("--cache-dir", cache, *arguments, name=f"mnt-{number}")
+        for _ in range(6):
+            view = self.random_view(random, True)
+            names = sorted(os.listdir(bare / view / "train"))
+            self.assertEqual(sorted(os.listdir(mnt / view / "train")), names)
+            for name in (name for name in names if name.endswith(".npy")):
+                path, expected = mnt / view / "train" / name, bare / view / "train" / name
+                for _ in range(10):
+                    size = path.stat().st_size
+                    at = int(random.integers(size))
+                    n = min(int(random.integers(1, 30_000)), size - at)
+                    self.assertEqual(read_range(path, at, n), read_range(expected, at, n),
+                                     (view, name, at, n))
+                self.assertEqual(path.read_bytes(), expected.read_bytes(), (view, name))
+        unmount(bare)
+        unmount(mnt)
+
+    def check_in_all_states(self, *arguments):
+        """With an empty cache, one with some blocks of x, and one with all arrays."""
+        seed = int.from_bytes(os.urandom(4), "little")
+        random = np.random.default_rng(seed)
+        for state in ("empty", "part", "complete"):
+            cache = self.folder / f"cache-{state}"
+            if state != "empty":
+                mnt = self.mount("--cache-dir", cache, *arguments, name=state)
+                if state == "part":
+                    read_range(mnt / "train/x.npy", 0, 2 * MIB)
+                else:
+                    for path in (mnt / "train").glob("*.npy"):
+                        path.read_bytes()
+                unmount(mnt)
+                self.assertGreater(len(list(cache.glob("*.npy*"))), 0)
+            with self.subTest(state=state, seed=seed):
+                self.check_random_views(arguments, cache, random)
+
+    def test_random_views_of_records_of_several_lengths(self):
+        random = np.random.default_rng(3)
+        items = {}
+        for i in range(900):
+            rows = int(random.integers(0, 90))
+            items[f"utterance-{'long-' * int(random.integers(4))}{i:04d}"] = (
+                random.standard_normal((rows, 40 if rows else 0)).astype(np.float32))
+        write_kaldi(self.folder / "a", items)
+        self.check_in_all_states(f"ark:{self.folder}/a.ark")
+
+    def test_random_views_of_padded_records(self):
+        random = np.random.default_rng(4)
+        lengths = random.integers(1, 5000, 900)
+        write_tfrecord(self.folder / "a.tfrecord", [random.bytes(n) for n in lengths])
+        self.check_in_all_states("--layout", "x=pad", "--pad-value", "7",
+                                 self.folder / "a.tfrecord")
+
+    def test_random_views_of_stores(self):
+        """Ragged arrays, and arrays of several lengths in one directory."""
+        folder = self.folder / "set/train"
+        folder.mkdir(parents=True)
+        random = np.random.default_rng(5)
+        lengths = random.integers(0, 2000, 700)
+        np.save(folder / "x.npy", random.integers(0, 2**31, (lengths.sum(), 2)).astype(np.int32))
+        np.save(folder / "x_offsets.npy", np.cumsum(np.append(0, lengths)))
+        np.save(folder / "y.npy", random.integers(0, 9, (700, 5)))
+        np.save(folder / "z.npy", random.standard_normal(3000))
+        self.check_in_all_states("--header-align", "4096", f"npy:{self.folder}/set")
 
 
 class Odd(KeptTest):

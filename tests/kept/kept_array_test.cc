@@ -9,6 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kept/eviction.h"
 #include "tests/kept/faulty_disk.h"
 #include "tests/kept/kept_setting.h"
 
@@ -306,6 +312,75 @@ TEST_F(KeptArrayTest, AnyRangeIsTheReference) {
         nbytes > 0 && offset + nbytes > 2 * kKeptBlockNbytes && offset < 3 * kKeptBlockNbytes;
     EXPECT_EQ(read(*array, 1, offset, nbytes), misses ? "miss" : "hit") << offset << " " << nbytes;
   }
+}
+
+// What a read of several ranges answers.
+std::string read_ranges(const KeptArray& array,
+                        const std::vector<std::pair<std::uint64_t, std::uint64_t>>& ranges) {
+  std::vector<testing::Bytes> bytes;
+  std::vector<WantedRange> wanted;
+  for (const auto& [offset, nbytes] : ranges) {
+    bytes.emplace_back(nbytes);
+  }
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    wanted.push_back({ranges[i].first, bytes[i]});
+  }
+  if (!array.read(wanted)) {
+    return "miss";
+  }
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    if (bytes[i] != reference(1, ranges[i].first, ranges[i].second)) {
+      return "wrong bytes";
+    }
+  }
+  return "hit";
+}
+
+TEST_F(KeptArrayTest, SeveralRangesAreReadInAnyOrder) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    ranges.emplace_back(i * 7919 * 4099 % (kKeptBlockNbytes - 5000), i % 9 == 0 ? 5000 : i % 50);
+  }
+  ranges.emplace_back(kNbytes - 77, 77);
+  ranges.emplace_back(kNbytes - 77, 77);
+  for (const bool is_complete : {false, true}) {
+    const auto array = open();
+    ASSERT_EQ(write(*array, 1, {0, 3}), Outcome::kKept);
+    if (is_complete) {
+      ASSERT_EQ(write(*array, 1, {1, 2}), Outcome::kKept);
+      ASSERT_TRUE(array->is_complete());
+    }
+    EXPECT_EQ(read_ranges(*array, ranges), "hit");
+    EXPECT_EQ(read_ranges(*array, {{0, 10}, {2 * kKeptBlockNbytes + 5, 1}}),
+              is_complete ? "hit" : "miss");
+    EXPECT_EQ(read_ranges(*array, {{0, 10}, {kNbytes, 1}}), "miss");
+    EXPECT_EQ(read_ranges(*array, {}), "hit");
+    EXPECT_TRUE(array->can_read(5, kKeptBlockNbytes - 5));
+    EXPECT_EQ(array->can_read(5, kKeptBlockNbytes), is_complete);
+    EXPECT_TRUE(array->can_read(kNbytes - 1, 1));
+    EXPECT_FALSE(array->can_read(kNbytes - 1, 2));
+    EXPECT_TRUE(array->can_read(kKeptBlockNbytes + 5, 0));
+  }
+}
+
+TEST_F(KeptArrayTest, ABlockThatAnotherProcessWroteCanBeRead) {
+  const auto first = open();
+  const auto second = open();
+  ASSERT_EQ(write(*first, 1, {1}), Outcome::kKept);
+  EXPECT_TRUE(second->can_read(kKeptBlockNbytes, kKeptBlockNbytes));
+  EXPECT_TRUE(second->has(1));
+  flip_bit(cache_.part(1), kKeptBlockNbytes + 100);
+  EXPECT_FALSE(open()->can_read(kKeptBlockNbytes, 1));
+}
+
+// Between can_read() and read() a block may go: a miss of all ranges then, and never zeros.
+TEST_F(KeptArrayTest, RangesOfABlockThatGoesAreAMiss) {
+  const auto array = open();
+  ASSERT_EQ(write(*array, 1, {0, 1}), Outcome::kKept);
+  ASSERT_TRUE(array->can_read(0, 2 * kKeptBlockNbytes));
+  ASSERT_GT(evict(cache_.open()->disk(), 1, "", std::chrono::seconds(0)), 0u);
+  EXPECT_EQ(read_ranges(*array, {{kKeptBlockNbytes + 9, 9}, {9, 9}}), "miss");
+  EXPECT_FALSE(array->can_read(kKeptBlockNbytes, 1));
 }
 
 }  // namespace
