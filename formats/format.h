@@ -81,9 +81,6 @@ struct Format {
   // Reads a file that --map names. Nothing where every key stands for itself. Throws kCorrupt,
   // naming the line. Null for formats without such files.
   std::optional<KeyMap> (*read_key_map)(const ByteSource& file) = nullptr;
-  // Whether arrays may be read from files that are opened only then, so that nobody knows before
-  // what their bytes come from.
-  bool opens_files_when_read = false;
   // What the attributes mean that the format's programs give to stores of any format.
   const RowAttributes* row_attributes = nullptr;
 };

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "formats/registry.h"
-
 namespace npyfs {
 
 namespace {
@@ -34,7 +32,7 @@ std::optional<NotKept> why_not_kept(const File& file) {
   if (npy == nullptr) {
     return NotKept{"", true};
   }
-  if (npy->header().empty()) {
+  if (npy->is_source()) {
     return NotKept{"a .npy file already", true};
   }
   if (npy->nbytes() < kLeastNbytes) {
@@ -43,12 +41,8 @@ std::optional<NotKept> why_not_kept(const File& file) {
   if (npy->array().array->storage() == "computed") {
     return NotKept{"computed, which is as fast", true};
   }
-  const Format* format = find_format(npy->array().format);
-  if (format == nullptr || format->opens_files_when_read) {
-    return NotKept{
-        fmt::format("nobody can tell whether the files of {} are still the same before "
-                    "they are read",
-                    npy->array().format)};
+  if (!npy->knows_its_files()) {
+    return NotKept{"of more files than are looked at when a source is opened"};
   }
   return std::nullopt;
 }

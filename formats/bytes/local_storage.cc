@@ -224,6 +224,9 @@ class LocalStorage : public Storage {
                         const Expected& expected) const {
     FilePtr file = RegularFile::open(path, name_of(key), confinement_);
     const Identity* identity = expected.identity;
+    if (identity == nullptr) {
+      OpenedFiles::note(file != nullptr ? file->identity() : Identity(), path);
+    }
     if (file == nullptr) {
       if (identity != nullptr ? identity->exists() : may_have_gone(key, expected.since_ns)) {
         throw changed_error(name_of(key), "has changed");

@@ -45,11 +45,13 @@ void ArrayValues::Parts::note_chunks(std::uint64_t& left) {
     return;
   }
   for (std::uint64_t chunk = 0; chunk < *count; ++chunk) {
-    const auto identity = storage->identify(key(chunk));
+    const std::string key = this->key(chunk);
+    const auto identity = storage->identify(key);
     if (!identity) {
       noted.clear();
       return;
     }
+    OpenedFiles::note(*identity, key);
     noted.push_back(*identity);
   }
   left -= *count;
@@ -151,6 +153,24 @@ void ArrayValues::check_unchanged() const {
                      "a chunk has changed since it was mounted; unmount and mount again");
   }
   parts_.metadata->check_unchanged();
+}
+
+void ArrayValues::check_parts(std::size_t first, std::size_t count) const {
+  const std::size_t all = parts_.noted.size();
+  for (std::size_t i = 0; i < std::min(count, all); ++i) {
+    const std::uint64_t chunk = (first + i) % all;
+    const auto now = parts_.storage->identify(key(chunk));
+    if (now && *now != parts_.noted[chunk]) {
+      changed_.set();
+      throw file_error(ErrorKind::kChanged, name_of(chunk),
+                       "it has changed since it was mounted; unmount and mount again");
+    }
+  }
+}
+
+bool ArrayValues::knows_its_files() const {
+  return parts_.storage->archive() != nullptr ||
+         element_count(parts_.grid_shape) == parts_.noted.size();
 }
 
 bool ArrayValues::changed() const { return changed_.is_set() || parts_.metadata->changed(); }

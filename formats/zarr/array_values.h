@@ -85,6 +85,10 @@ class ArrayValues : public ByteSource {
   Identity identity() const override { return parts_.metadata->identity(); }
   std::string path() const override { return parts_.metadata->path(); }
   void check_unchanged() const override;
+  // Of chunks that were noted.
+  void check_parts(std::size_t first, std::size_t count) const override;
+  // Of an archive, or if all chunks were noted.
+  bool knows_its_files() const override;
   bool changed() const override;
 
  private:

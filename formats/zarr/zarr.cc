@@ -81,10 +81,7 @@ StorePtr open_store(const Location& location, OpenContext& context) {
 
 }  // namespace
 
-const Format kZarr = {.name = "zarr",
-                      .extensions = {"zip"},
-                      .recognises = recognises,
-                      .open_store = open_store,
-                      .opens_files_when_read = true};
+const Format kZarr = {
+    .name = "zarr", .extensions = {"zip"}, .recognises = recognises, .open_store = open_store};
 
 }  // namespace npyfs

@@ -113,11 +113,21 @@ class Fill(FillTest):
         self.assertIn("1 of 1 array complete", done.stdout)
 
     def test_stores_that_cannot_be_kept_are_no_success(self):
-        import zarr
-        zarr.open_group(str(self.folder / "s.zarr"), mode="w").create_dataset("x", data=self.rows)
+        (self.folder / "s.zarr/x").mkdir(parents=True)
+        (self.folder / "s.zarr/.zgroup").write_text('{"zarr_format": 2}')
+        (self.folder / "s.zarr/x/.zarray").write_text(json.dumps({
+            "zarr_format": 2, "shape": [65537], "chunks": [1], "dtype": "|u1", "order": "C",
+            "compressor": None, "fill_value": 7, "filters": None}))
         done = self.fill("--quiet", source=self.folder / "s.zarr", code=1)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertIn("not kept: x.npy: nobody can tell", done.stderr)
+        self.assertIn("not kept: x.npy: of more files than", done.stderr)
+
+    def test_a_store_is_completed(self):
+        import zarr
+        zarr.open_group(str(self.folder / "s.zarr"), mode="w").create_dataset("x", data=self.rows)
+        self.fill("--quiet", source=self.folder / "s.zarr")
+        [kept] = self.complete()
+        self.assertEqual(kept.read_bytes(), self.bytes)
 
     def test_options_with_which_nothing_is_kept_are_refused(self):
         for option in (["--verify", "never"], ["--allow-pipes"]):

@@ -599,16 +599,193 @@ class Odd(KeptTest):
         for _ in range(2):
             self.assertEqual(self.read_all(cache=disk), self.bytes)
 
-    def test_stores_whose_files_are_opened_later_are_not_kept(self):
+
+class Stores(KeptTest):
+    """Arrays that are many files, looked at when the store is opened."""
+
+    ROWS = 128  # of a chunk
+
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder / "s.zarr"
+        self.rows[self.ROWS:2 * self.ROWS] = 0  # never written
+        self.bytes = saved(self.rows)
+
+    def write(self, compressor, **more):
         import zarr
-        group = zarr.open_group(str(self.folder / "s.zarr"), mode="w")
-        group.create_dataset("x", data=self.rows, chunks=(128, 4096))
-        for value in (1, 2):
-            group["x"][5] = value
-            self.rows[5] = value
-            self.assertEqual(self.read_all(source=self.folder / "s.zarr", file="x.npy"),
-                             saved(self.rows))
-        self.assertEqual(list(self.cache.glob("*.npy*")), [])
+        group = zarr.open_group(str(self.store), mode="w")
+        x = group.create_dataset("x", shape=self.rows.shape, chunks=(self.ROWS, 4096), dtype="|u1",
+                                 fill_value=0, compressor=compressor, **more)
+        for begin in range(0, len(self.rows), self.ROWS):
+            if begin != self.ROWS:
+                x[begin:begin + self.ROWS] = self.rows[begin:begin + self.ROWS]
+        self.assertFalse((self.store / "x/1.0").exists())
+
+    def read_store(self):
+        return self.read_all(source=self.store, file="x.npy")
+
+    def spoil_chunks(self):
+        """Changes all chunks so that nobody can see it."""
+        for chunk in (self.store / "x").glob("[0-9]*"):
+            about = chunk.stat()
+            chunk.write_bytes(bytes(byte ^ 0x5a for byte in chunk.read_bytes()))
+            os.utime(chunk, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+    def codecs(self):
+        import numcodecs
+        return {"plain": None, "zstd": numcodecs.Zstd(1)}
+
+    def test_are_kept(self):
+        for name, codec in self.codecs().items():
+            self.write(codec)
+            self.cache = self.folder / f"cache-{name}"
+            self.assertEqual(self.read_store(), self.bytes)
+            self.assertEqual(self.complete()[0].read_bytes(), self.bytes)
+            self.spoil_chunks()
+            self.assertEqual(self.read_store(), self.bytes)
+            mnt = self.mount("--cache-dir", self.cache, self.store, name=f"views-{name}")
+            order = np.load(mnt / "@shuffle=1/perm.npy")
+            np.testing.assert_array_equal(np.load(mnt / "@shuffle=1/x.npy"), self.rows[order])
+            unmount(mnt)
+
+    def changes(self):
+        """What may be done to a chunk: each gives the rows that the store then has."""
+        def rewritten(folder):
+            chunk = bytearray((folder / "3.0").read_bytes())
+            chunk[5] ^= 1
+            (folder / "3.0").write_bytes(chunk)
+            self.rows[3 * self.ROWS, 5] ^= 1
+
+        def replaced(folder):  # by a file as old and as large
+            about = (folder / "4.0").stat()
+            (folder / "new").write_bytes((folder / "5.0").read_bytes())
+            os.utime(folder / "new", ns=(about.st_atime_ns, about.st_mtime_ns))
+            os.replace(folder / "new", folder / "4.0")
+            self.rows[4 * self.ROWS:5 * self.ROWS] = self.rows[5 * self.ROWS:6 * self.ROWS]
+
+        def swapped(folder):  # each file is one that was there before
+            os.replace(folder / "6.0", folder / "new")
+            os.replace(folder / "7.0", folder / "6.0")
+            os.replace(folder / "new", folder / "7.0")
+            a, b = 6 * self.ROWS, 7 * self.ROWS
+            self.rows[a:b + self.ROWS] = np.roll(self.rows[a:b + self.ROWS], self.ROWS, axis=0)
+
+        def added(folder):
+            (folder / "1.0").write_bytes((folder / "0.0").read_bytes())
+            self.rows[self.ROWS:2 * self.ROWS] = self.rows[:self.ROWS]
+
+        def removed(folder):
+            (folder / "8.0").unlink()
+            self.rows[8 * self.ROWS:9 * self.ROWS] = 0
+
+        return rewritten, replaced, swapped, added, removed
+
+    def test_changes_between_mounts(self):
+        self.write(None)
+        self.assertEqual(self.read_store(), self.bytes)
+        for change in self.changes():
+            change(self.store / "x")
+            self.assertNotEqual(saved(self.rows), self.bytes)
+            for _ in range(2):
+                self.assertEqual(self.read_store(), saved(self.rows), change.__name__)
+        self.assertEqual(len(self.complete()), 6)
+
+    def test_changes_while_it_is_mounted(self):
+        """Found when the array is opened, though the kernel or the kept file has all bytes; reads of
+        the chunk itself, where it is not kept, find it as they would without --cache-dir."""
+        self.write(None)
+        self.read_store()
+        for number, change in enumerate(self.changes()):
+            mnt = self.mount("--cache-dir", self.cache, self.store, name=f"m{number}")
+            self.assertEqual(read(mnt / "x.npy"), saved(self.rows))
+            change(self.store / "x")
+            time.sleep(1.1)  # it is looked at once a second
+            self.assert_errno(errno.ESTALE, read, mnt / "x.npy")
+            self.assert_errno(errno.ESTALE, read, mnt / "@shuffle=1/x.npy")
+            unmount(mnt)
+            self.assertEqual(self.read_store(), saved(self.rows))
+
+    def test_changes_before_anything_is_kept(self):
+        for number, change in enumerate(self.changes()):
+            cache = self.folder / f"cache{number}"
+            self.write(None)
+            mnt = self.mount("--cache-dir", cache, self.store, name=f"m{number}")
+            change(self.store / "x")
+            self.assert_errno(errno.ESTALE, read, mnt / "x.npy")
+            unmount(mnt)
+            self.rows[...] = np.load(io.BytesIO(self.bytes))
+
+    def test_an_archive_is_kept(self):
+        import zipfile
+        for name, codec in self.codecs().items():
+            self.write(codec)
+            archive = self.folder / f"{name}.zip"
+            with zipfile.ZipFile(archive, "w") as out:
+                for path in sorted(self.store.rglob("*")):
+                    if path.is_file():
+                        out.write(path, path.relative_to(self.store))
+            self.cache = self.folder / f"cache-{name}"
+            self.assertEqual(self.read_all(source=archive, file="x.npy"), self.bytes)
+            self.assertEqual(self.complete()[0].read_bytes(), self.bytes)
+            about = archive.stat()
+            content = bytearray(archive.read_bytes())
+            begin = zipfile.ZipFile(archive).getinfo("x/3.0").header_offset
+            content[begin + 100] ^= 1
+            archive.write_bytes(content)
+            os.utime(archive, ns=(about.st_atime_ns, about.st_mtime_ns))
+            self.assertEqual(self.read_all(source=archive, file="x.npy"), self.bytes)
+            os.utime(archive)
+            with self.assertRaises(OSError):
+                self.read_all(source=archive, file="x.npy")
+
+    def test_one_of_more_chunks_than_are_looked_at_is_not_kept(self):
+        folder = self.store / "x"
+        folder.mkdir(parents=True)
+        (self.store / ".zgroup").write_text('{"zarr_format": 2}')
+        for count in (65537, 65536):
+            (folder / ".zarray").write_text(json.dumps({
+                "zarr_format": 2, "shape": [count], "chunks": [1], "dtype": "|u1",
+                "compressor": None, "fill_value": 7, "order": "C", "filters": None}))
+            self.assertEqual(self.read_store(), saved(np.full(count, 7, np.uint8)))
+            self.assertEqual(len(self.complete()), int(count == 65536))
+
+    def test_what_is_read_at_mount_is_part_of_what_is_kept(self):
+        """Offsets of ragged arrays decide what a part of x is."""
+        import zarr
+        group = zarr.open_group(str(self.store), mode="w")
+        group.create_dataset("x", data=self.rows, chunks=(self.ROWS, 4096), compressor=None)
+        for middle in (200, 900):
+            offsets = np.array([0, middle, len(self.rows)])
+            group.create_dataset("x_offsets", data=offsets, overwrite=True, compressor=None)
+            shown = self.read_all("--part", "0of2", source=self.store, file="x.npy")
+            self.assertEqual(shown, saved(self.rows[:middle]))
+
+    def test_members_of_archives_are_kept(self):
+        """.npy files that are no files of their own, packed or not."""
+        for name, save in (("packed", np.savez_compressed), ("stored", np.savez)):
+            source = self.folder / f"{name}.npz"
+            save(source, x=self.rows, y=np.asfortranarray(self.rows[:100]))
+            self.cache = self.folder / f"cache-{name}"
+            mnt = self.mount("--cache-dir", self.cache, source, name=name)
+            expected = read(mnt / "x.npy"), read(mnt / "y.npy")
+            unmount(mnt)
+            self.assertEqual(expected[0], self.bytes)
+            self.assertEqual(sorted(kept.read_bytes() for kept in self.complete()),
+                             sorted(expected))
+            self.spoil_member(source)
+            mnt = self.mount("--cache-dir", self.cache, source, name=f"{name}-again")
+            self.assertEqual((read(mnt / "x.npy"), read(mnt / "y.npy")), expected)
+            order = np.load(mnt / "@shuffle=1/perm.npy")
+            np.testing.assert_array_equal(np.load(mnt / "@shuffle=1/x.npy"), self.rows[order])
+            unmount(mnt)
+
+    def spoil_member(self, source):
+        about = source.stat()
+        content = bytearray(source.read_bytes())
+        for at in range(2000, 900_000, 100_000):
+            content[at] ^= 1
+        source.write_bytes(content)
+        os.utime(source, ns=(about.st_atime_ns, about.st_mtime_ns))
 
 
 if __name__ == "__main__":
