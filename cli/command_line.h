@@ -14,7 +14,7 @@
 
 namespace npyfs {
 
-enum class Verb { kMount, kUmount, kInfo, kStats, kFill, kCache, kHelp, kVersion };
+enum class Verb { kMount, kUmount, kInfo, kStats, kIndex, kFill, kCache, kHelp, kVersion };
 
 // What `npyfs cache` does.
 enum class CacheAction { kList, kDrop, kCheck };
@@ -36,6 +36,8 @@ struct CommandLine {
   std::string cache_dir;                          // empty: nothing is kept on a disk
   std::optional<std::uint64_t> cache_dir_nbytes;  // nothing: by the room that is free there
   std::optional<std::uint64_t> cache_nbytes;      // nothing: by the machine's memory
+  std::optional<std::string> index_dir;           // empty: none; nothing: the user's cache folder
+  std::string index_file;                         // made ahead; empty: none
 
   std::uint64_t header_align = 64;
 
@@ -52,6 +54,9 @@ struct CommandLine {
   bool json = false;
   bool quiet = false;  // fill: no progress
   bool watch = false;  // stats: again every second
+
+  // index
+  std::string index_target;  // empty: the index folder
 
   // cache
   CacheAction cache_action = CacheAction::kList;

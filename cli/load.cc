@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "formats/bytes/error.h"
 #include "formats/bytes/storage.h"
 #include "formats/bytes/unpack.h"
+#include "index/set_index.h"
 
 namespace npyfs {
 
@@ -125,8 +127,27 @@ class OncePerSource {
   std::unordered_set<const ByteSource*> met_;
 };
 
+// What tells the data set from others: its sources as they were named, and where.
+std::string set_text(const CommandLine& command_line) {
+  std::string text = std::filesystem::current_path().string();
+  for (const auto& lines : {command_line.sources, command_line.shaping}) {
+    for (const std::string& line : lines) {
+      text += fmt::format("\n{}", line);
+    }
+  }
+  return text;
+}
+
+std::shared_ptr<SetIndex> open_index(const CommandLine& command_line) {
+  return SetIndex::open({.folder = index_folder(command_line),
+                         .set = set_text(command_line),
+                         .made_ahead = command_line.index_file,
+                         .keeps_all = command_line.verb == Verb::kIndex,
+                         .target = command_line.index_target});
+}
+
 Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCache& cache,
-             std::vector<OpenedFiles::File>& opened, const Warn& warn) {
+             std::vector<OpenedFiles::File>& opened, IndexResult& index_result, const Warn& warn) {
   std::optional<OpenedFiles> files;
   if (!command_line.cache_dir.empty()) {
     files.emplace();
@@ -138,6 +159,8 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
   context.options = command_line.format_options;
   context.warn = warn;
   context.cache = &cache;
+  const std::shared_ptr<SetIndex> index = open_index(command_line);
+  context.index = index;
   context.unpack_pool = std::make_shared<UnpackPool>();
   context.unpack_pool->cache_nbytes = command_line.cache_nbytes.value_or(default_cache_nbytes());
   if (!command_line.cache_dir.empty()) {
@@ -164,6 +187,7 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
     }
   }
   check.visit(dataset);
+  index_result = index->finish();
   if (files) {
     opened = files->files();
   }
@@ -179,7 +203,11 @@ void print_warning(const std::string& text) {
 LoadedDataset::LoadedDataset(const CommandLine& command_line, const Warn& warn)
     : verified(command_line.dataset.verify),
       cache(command_line.cache_nbytes.value_or(default_cache_nbytes()), verified),
-      dataset(load(command_line, verified, cache, opened, warn)) {}
+      dataset(load(command_line, verified, cache, opened, index, warn)) {}
+
+std::string index_folder(const CommandLine& command_line) {
+  return command_line.index_dir ? *command_line.index_dir : default_index_folder();
+}
 
 void for_each_source(const Dataset& dataset, const std::function<void(const SourcePtr&)>& visit) {
   OncePerSource(visit).visit(dataset);

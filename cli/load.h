@@ -11,11 +11,15 @@
 #include "formats/arrays/dataset.h"
 #include "fs/block_cache.h"
 #include "fs/verified_records.h"
+#include "index/set_index.h"
 
 namespace npyfs {
 
 // One line to the user, on stderr.
 void print_warning(const std::string& text);
+
+// Where the kept index lies; empty: nowhere.
+std::string index_folder(const CommandLine& command_line);
 
 // Owns what the arrays of the data set read through; members go in reverse order.
 struct LoadedDataset {
@@ -28,6 +32,7 @@ struct LoadedDataset {
   VerifiedRecords verified;
   // All files that were opened to find out what there is; only for a mount with --cache-dir.
   std::vector<OpenedFiles::File> opened;
+  IndexResult index;
   BlockCache cache;
   Dataset dataset;
 };

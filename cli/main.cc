@@ -11,6 +11,7 @@
 
 #include "cli/cache.h"
 #include "cli/fill.h"
+#include "cli/index.h"
 #include "cli/info.h"
 #include "cli/mount.h"
 #include "cli/option_table.h"
@@ -45,6 +46,8 @@ int run(const std::vector<std::string>& arguments) {
       return run_info(command_line);
     case Verb::kStats:
       return run_stats(command_line);
+    case Verb::kIndex:
+      return run_index(command_line);
     case Verb::kFill:
       return run_fill(command_line);
     case Verb::kCache:

@@ -53,7 +53,7 @@ void choose(CommandLine& line, std::string_view option, CacheAction action) {
 constexpr unsigned kMostThreads = 1024;
 constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
-const std::array<OptionRow, 40> kOwnRows = {{
+const std::array<OptionRow, 42> kOwnRows = {{
     {Place::kDataset, "layout", "NAME=KIND", nullptr,
      "stack, concat, pad, bytes (default: stack or concat)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -177,6 +177,18 @@ const std::array<OptionRow, 40> kOwnRows = {{
      [](CommandLine& line, std::string_view option, const std::string& text) {
        line.cache_dir_nbytes = parse_nbytes(option, text);
      }},
+    {Place::kDataset, "index-dir", "DIR", nullptr,
+     "keeps where records lie here, or none\n(default: npyfs in $XDG_CACHE_HOME or ~/.cache)",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
+       if (text.empty()) {
+         throw Error(ErrorKind::kUsage, "--index-dir: it is empty, expected a folder or none");
+       }
+       line.index_dir = text == "none" ? "" : text;
+     }},
+    {Place::kDataset, "index", "FILE", nullptr, "takes that from what npyfs index has written",
+     [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
+       line.index_file = text;
+     }},
     {Place::kDataset, "header-align", "BYTES", nullptr,
      "data of every .npy begins at a multiple (default: 64)",
      [](CommandLine& line, std::string_view option, const std::string& text) {
@@ -284,11 +296,12 @@ void print_rows(std::string& out, Place first, Place last) {
 }  // namespace
 
 std::span<const std::pair<std::string_view, Verb>> verbs() {
-  static constexpr std::array<std::pair<std::string_view, Verb>, 6> kVerbs = {
+  static constexpr std::array<std::pair<std::string_view, Verb>, 7> kVerbs = {
       {{"mount", Verb::kMount},
        {"umount", Verb::kUmount},
        {"info", Verb::kInfo},
        {"stats", Verb::kStats},
+       {"index", Verb::kIndex},
        {"fill", Verb::kFill},
        {"cache", Verb::kCache}}};
   return kVerbs;
@@ -304,7 +317,7 @@ std::string_view verb_name(Verb verb) {
 }
 
 std::span<const Verb> verbs_of(Place place) {
-  static constexpr std::array kOfTree = {Verb::kMount, Verb::kInfo, Verb::kFill};
+  static constexpr std::array kOfTree = {Verb::kMount, Verb::kInfo, Verb::kIndex, Verb::kFill};
   static constexpr std::array kOfFolder = {Verb::kMount, Verb::kInfo, Verb::kFill, Verb::kCache};
   static constexpr std::array kOfMount = {Verb::kMount};
   static constexpr std::array kThreaded = {Verb::kMount, Verb::kFill};
@@ -341,8 +354,8 @@ std::span<const OptionRow> option_rows() {
 void apply_option(CommandLine& command_line, const OptionRow& row, std::string_view option,
                   const std::string& value) {
   row.apply(command_line, option, value);
-  constexpr std::array<std::string_view, 4> kNotShaping = {"allow-outside", "cache-size",
-                                                           "header-align", "verify"};
+  constexpr std::array<std::string_view, 6> kNotShaping = {
+      "allow-outside", "cache-size", "header-align", "index", "index-dir", "verify"};
   if (row.place == Place::kDataset &&
       std::find(kNotShaping.begin(), kNotShaping.end(), row.name) == kNotShaping.end()) {
     command_line.shaping.push_back(fmt::format("{}={}", row.name, value));
@@ -369,6 +382,7 @@ std::string help_text() {
       "npyfs shows ML data sets as .npy files, without copying them.\n"
       "usage: npyfs [mount] [OPTIONS] SOURCE... MOUNTPOINT\n"
       "       npyfs info [OPTIONS] SOURCE...    what a mount would show\n"
+      "       npyfs index [OPTIONS] SOURCE... [-o FILE]    finds records ahead\n"
       "       npyfs fill --cache-dir DIR [OPTIONS] SOURCE...    keeps its arrays ahead\n"
       "       npyfs cache --cache-dir DIR [OPTIONS] [NAME...]    what is kept there\n"
       "       npyfs stats MOUNTPOINT    what a mount has done\n"

@@ -231,6 +231,9 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
       apply_option(line, *row, fmt::format("--{}", row->name), value);
     }
   }
+  if (line.verb == Verb::kIndex && !collected.mount_options.empty()) {
+    line.index_target = std::exchange(collected.mount_options, {}).back();
+  }
   if (!collected.mount_options.empty() && line.verb != Verb::kMount) {
     throw Error(ErrorKind::kUsage, "-o belongs to npyfs mount");
   }

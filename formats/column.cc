@@ -4,7 +4,21 @@
 
 #include <stdexcept>
 
+#include "formats/bytes/index_page.h"
+
 namespace npyfs {
+
+void Damage::write(PageWriter& page) const {
+  error.write(page);
+  page.optional(nbytes);
+  page.optional(rows);
+}
+
+Damage Damage::read(PageReader& page) {
+  Error error = Error::read(page);
+  const auto nbytes = page.optional();
+  return {std::move(error), nbytes, page.optional()};
+}
 
 void Column::decode(std::uint64_t /*record*/, std::span<std::byte> /*out*/,
                     DecodeContext& /*context*/) const {

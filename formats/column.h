@@ -29,6 +29,10 @@ struct Damage {
   std::optional<std::uint64_t> nbytes;
   // How long its item is along axis 0, where that can be known.
   std::optional<std::uint64_t> rows = std::nullopt;
+
+  void write(PageWriter& page) const;
+  // Throws kCorrupt where the page holds none.
+  static Damage read(PageReader& page);
 };
 
 // The stored bytes of one field of every record.

@@ -47,7 +47,7 @@ const Damage* DamageList::find(std::uint64_t record) const {
   }
   const auto kind = std::find_if(kinds_.begin(), kinds_.end(),
                                  [&](const Kind& k) { return k.others.contains(record); });
-  return &*kind->shared;
+  return kind != kinds_.end() ? &*kind->shared : nullptr;
 }
 
 std::uint64_t DamageList::run(std::uint64_t record, std::uint64_t size) const {
@@ -61,6 +61,51 @@ std::vector<std::uint64_t> DamageList::list() const {
     all.push_back(*record);
   }
   return all;
+}
+
+void DamageList::write(PageWriter& page) const {
+  page.number(size_);
+  if (size_ == 0) {
+    return;
+  }
+  set_.write(page);
+  page.array(std::span(own_));
+  for (const Damage& damage : damages_) {
+    damage.write(page);
+  }
+  page.number(kinds_.size());
+  for (const Kind& kind : kinds_) {
+    page.flag(kind.shared.has_value());
+    if (kind.shared) {
+      kind.others.write(page);
+      kind.shared->write(page);
+    }
+  }
+}
+
+DamageList DamageList::read(PageReader& page) {
+  DamageList list;
+  list.size_ = page.number();
+  if (list.size_ == 0) {
+    return list;
+  }
+  list.set_ = RecordSet::read(page);
+  const PageArray<std::uint64_t> own = page.array<std::uint64_t>();
+  list.own_.assign(own.begin(), own.end());
+  std::uint64_t found = own.size();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    list.damages_.push_back(Damage::read(page));
+  }
+  for (std::uint64_t left = page.number(FaultKinds::kMost + 1); left > 0; --left) {
+    if (page.flag()) {
+      Kind& kind = list.kinds_.emplace_back();
+      kind.others = RecordSet::read(page);
+      kind.shared = Damage::read(page);
+      found += kind.others.size();
+    }
+  }
+  PageReader::require(found == list.size_ && list.set_.size() == list.size_);
+  return list;
 }
 
 Damage DamageList::shared_by_others(const Error& first) {

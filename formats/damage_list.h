@@ -48,6 +48,10 @@ class DamageList {
   // Ascending.
   std::vector<std::uint64_t> list() const;
 
+  void write(PageWriter& page) const;
+  // Nothing can be added to it. Throws kCorrupt where the page holds none.
+  static DamageList read(PageReader& page);
+
  private:
   struct Kind {
     std::size_t first = 0;         // index into damages_

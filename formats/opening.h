@@ -15,6 +15,7 @@
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/chunk_source.h"
 #include "formats/bytes/confinement.h"
+#include "formats/bytes/index_page.h"
 #include "formats/bytes/storage.h"
 #include "formats/bytes/verifier.h"
 
@@ -43,6 +44,8 @@ struct OpenContext {
   // Files that a data file names must lie within the data set's folder.
   bool confine = false;
   FormatOptions options;
+  // What earlier scans have found; null: nothing is kept.
+  std::shared_ptr<IndexPages> index;
 
   // Whether the user gave the option.
   bool has(std::string_view option) const { return options.find(option) != options.end(); }

@@ -129,7 +129,7 @@ int serve_dataset(const Dataset& dataset, BlockCache& cache, VerifiedRecords& ve
   DamageLog damage;
   RequestStats stats;
   std::unique_ptr<Notifier> notifier;
-  const MountBegin begin{options.version, options.mountpoint, options.opening_s};
+  const MountBegin begin{options.version, options.mountpoint, options.opening_s, options.index};
   const MountedFs* mounted = nullptr;  // asked once it serves
   const StatusTexts texts = {
       {kErrorsFile, [&] { return damage.lines(); }},

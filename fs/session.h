@@ -12,13 +12,15 @@
 #include "formats/arrays/dataset.h"
 #include "fs/block_cache.h"
 #include "fs/kept_arrays.h"
+#include "fs/stats.h"
 #include "fs/verified_records.h"
 
 namespace npyfs {
 
 struct MountOptions {
-  std::string version;   // of the program
-  double opening_s = 0;  // how long it took to find out what there is
+  std::optional<IndexFigures> index;  // of its opening
+  std::string version;                // of the program
+  double opening_s = 0;               // how long it took to find out what there is
   std::string mountpoint;
   std::string source;  // shown as the device in /proc/mounts
   bool foreground = false;

@@ -66,6 +66,15 @@ constexpr Figure kCacheFigures[] = {
      [](Mount m) { return m.cache.ahead_wasted; }},
 };
 
+constexpr Figure kIndexFigures[] = {
+    {"index", "hits", "npyfs_index_hits_total", kCounter,
+     "Pages of the kept index that were used instead of reading the sources.",
+     [](Mount m) { return m.index->hits; }},
+    {"index", "misses", "npyfs_index_misses_total", kCounter,
+     "Pages that the kept index did not have, or not of these sources.",
+     [](Mount m) { return m.index->misses; }},
+};
+
 constexpr Figure kKeptFigures[] = {
     {"kept", "read_hits", "npyfs_kept_read_hits_total", kCounter,
      "Reads of kept arrays that were answered from the cache folder.",
@@ -99,6 +108,11 @@ constexpr Figure kKeptFigures[] = {
 // Both without their groups' names where a mount has no such group.
 template <typename Visit>
 void for_each_figure(const MountFigures& figures, const Visit& visit) {
+  if (figures.index) {
+    for (const Figure& figure : kIndexFigures) {
+      visit(figure);
+    }
+  }
   for (const Figure& figure : kCacheFigures) {
     visit(figure);
   }

@@ -29,6 +29,12 @@ struct KeptFigures {
   std::uint64_t waiting_nbytes = 0;
 };
 
+// Of the kept index, when the data set was opened.
+struct IndexFigures {
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;
+};
+
 // How one array file is read.
 struct ArrayFigures {
   std::string path;    // "train/x.npy"
@@ -46,8 +52,9 @@ struct MountFigures {
   double opening_s = 0;  // how long it took to find out what there is
   RequestTotals requests;
   CacheCounts cache;
-  std::optional<KeptFigures> kept;  // nothing without a cache folder
-  std::string why_not_native;       // why the kernel reads no file; empty: it may
+  std::optional<IndexFigures> index;  // nothing without one
+  std::optional<KeptFigures> kept;    // nothing without a cache folder
+  std::string why_not_native;         // why the kernel reads no file; empty: it may
   // Of the mount's own tree, in its order; as many as kMostArrays.
   std::vector<ArrayFigures> arrays;
   std::uint64_t arrays_left_out = 0;

@@ -98,6 +98,7 @@ MountFigures take_figures(const MountedFs& fs, const MountBegin& begin) {
   figures.version = begin.version;
   figures.mountpoint = begin.mountpoint;
   figures.opening_s = begin.opening_s;
+  figures.index = begin.index;
   figures.started_s = to_seconds(begin.time.time_since_epoch());
   figures.uptime_s = to_seconds(std::chrono::steady_clock::now() - begin.steady);
   figures.requests = fs.stats.totals();

@@ -17,6 +17,7 @@ struct MountBegin {
   std::string version;
   std::string mountpoint;
   double opening_s = 0;
+  std::optional<IndexFigures> index{};
   std::chrono::system_clock::time_point time = std::chrono::system_clock::now();
   std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
 };

@@ -5,7 +5,7 @@ check_floors.py [ROOT]
 A file may include, and declare types of, its own floor and those below it:
 
     formats/bytes, formats/format.h, formats/payloads, formats/archives, formats/<name>,
-    formats/registry, formats/tables, formats/arrays, threads, kept, fs, cli
+    formats/registry, formats/tables, formats/arrays, threads, kept, index, fs, cli
 
 (what lies in formats/ itself is on the floor of format.h, but for the registry). One format does not include another. FUSE is known in fs/ only, threads and locks in threads/, kept/
 and fs/. In formats/ and cli/ the file system is known to the local storage and to those that LOOKS_AT_FILES names.
@@ -18,11 +18,11 @@ import sys
 from check_names import declared_types, types_of
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
-ROOMS = ("formats", "threads", "kept", "fs", "cli")
+ROOMS = ("formats", "threads", "kept", "index", "fs", "cli")
 FLOORS = ("formats/bytes", "formats/format.h", "formats/payloads", "formats/archives",
-          "formats/<name>", "formats/registry", "formats/tables", "formats/arrays", "threads", "kept", "fs", "cli")
+          "formats/<name>", "formats/registry", "formats/tables", "formats/arrays", "threads", "kept", "index", "fs", "cli")
 # What is above the formats, and below what a user types.
-OF_DAEMON = ("threads", "kept", "fs")
+OF_DAEMON = ("threads", "kept", "index", "fs")
 FUSE = re.compile(r"fuse3?[/_.]")
 THREADS = {"atomic", "barrier", "condition_variable", "future", "latch", "mutex", "pthread.h",
            "semaphore", "shared_mutex", "stop_token", "thread"}
@@ -56,6 +56,7 @@ LOOKS_AT_FILES = {
     "formats/bytes/regular_file.h": "the local storage's descriptors",
     "formats/bytes/spool.cc": "a nameless file of npyfs's own, to be written and read",
     "formats/hdf5/child_file.cc": "a child process that has one descriptor and nothing else",
+    "cli/load.cc": "where a data set was named",
     "cli/expand.cc": "glob(3): patterns of local paths",
     "cli/keep.cc": "whether a source lies in the cache folder",
     "cli/mount.cc": "the mountpoint, and whether it hides a source",

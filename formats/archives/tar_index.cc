@@ -11,9 +11,11 @@
 #include <array>
 #include <span>
 
+#include "formats/archives/tar_table.h"
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/paths.h"
 #include "formats/bytes/utf8.h"
+#include "formats/kept_page.h"
 
 namespace npyfs {
 
@@ -162,6 +164,77 @@ const ByteSource& TarIndex::source_of(std::uint64_t record) const {
   }
   const auto next = std::upper_bound(first_records.begin(), first_records.end(), record);
   return *sources[static_cast<std::size_t>(next - first_records.begin()) - 1];
+}
+
+void TarPart::write(PageWriter& page) const {
+  page.text(extension);
+  places.write(page);
+  page.array(records);
+  page.number(sparse.size());
+  for (const Sparse& member : sparse) {
+    page.number(member.ordinal);
+    page.array(std::span(member.pieces));
+  }
+  page.flag(any_stripped);
+  if (any_stripped) {
+    stripped.write(page);
+  }
+}
+
+TarPart TarPart::read(PageReader& page) {
+  TarPart part;
+  part.extension = page.text();
+  part.places = ExtentColumn::read(page);
+  part.records = page.array<std::uint64_t>();
+  PageReader::require(part.records.empty() || part.records.size() == part.places.size());
+  for (std::uint64_t left = page.number(part.places.size()); left > 0; --left) {
+    Sparse& member = part.sparse.emplace_back();
+    member.ordinal = page.number();
+    const auto pieces = page.array<SparsePiece>();
+    member.pieces.assign(pieces.begin(), pieces.end());
+  }
+  part.any_stripped = page.flag();
+  if (part.any_stripped) {
+    part.stripped = ExtentColumn::read(page);
+    PageReader::require(part.stripped.size() == part.places.size());
+  }
+  return part;
+}
+
+void TarIndex::write(PageWriter& page) const {
+  page.array(std::span(first_records));
+  keys.write(page);
+  page.number(parts.size());
+  for (const TarPart& part : parts) {
+    part.write(page);
+  }
+}
+
+TarIndex TarIndex::read(PageReader& page, TarGrouping grouping, std::vector<SourcePtr> sources) {
+  TarIndex index;
+  index.grouping = grouping;
+  const auto first_records = page.array<std::uint64_t>(sources.size());
+  index.first_records.assign(first_records.begin(), first_records.end());
+  index.sources = std::move(sources);
+  index.keys = StringList::read(page);
+  for (std::uint64_t left = page.number(kMostParts); left > 0; --left) {
+    index.parts.push_back(TarPart::read(page));
+  }
+  return index;
+}
+
+TarIndex index_tar(TarGrouping grouping, std::vector<SourcePtr> shards, OpenContext& context) {
+  return find_or_scan(
+      grouping == TarGrouping::kWenet ? "tar of WeNet 1" : "tar 1", shards, context,
+      [&](OpenContext& own) {
+        TarIndexer indexer(grouping, own);
+        for (const SourcePtr& shard : shards) {
+          require_tar(*shard);
+          indexer.add_shard(shard);
+        }
+        return indexer.finish();
+      },
+      [&](PageReader& page) { return TarIndex::read(page, grouping, shards); });
 }
 
 TarIndexer::TarIndexer(TarGrouping grouping, OpenContext& context)

@@ -49,8 +49,8 @@ struct TarPart {
   };
   std::string extension;
   ExtentColumn places;  // of sparse members: where the first stored byte lies, and the whole size
-  std::vector<std::uint64_t> records;  // that have it, ascending; empty: all up to places.size()
-  std::vector<Sparse> sparse;          // ascending
+  PageArray<std::uint64_t> records;  // that have it, ascending; empty: all up to places.size()
+  std::vector<Sparse> sparse;        // ascending
   // Where each lies without the blanks around it, where any has some; else empty.
   ExtentColumn stripped;
   bool any_stripped = false;
@@ -58,6 +58,10 @@ struct TarPart {
   // The ordinal of the record's member in `places`.
   std::optional<std::uint64_t> find(std::uint64_t record) const;
   const Sparse* find_sparse(std::uint64_t ordinal) const;
+
+  void write(PageWriter& page) const;
+  // Throws kCorrupt where the page holds none.
+  static TarPart read(PageReader& page);
 };
 
 struct TarIndex {
@@ -69,7 +73,15 @@ struct TarIndex {
 
   std::uint64_t size() const { return keys.size(); }
   const ByteSource& source_of(std::uint64_t record) const;
+
+  // All but the grouping and the sources.
+  void write(PageWriter& page) const;
+  // Of these sources. Throws kCorrupt where the page holds no index of so many.
+  static TarIndex read(PageReader& page, TarGrouping grouping, std::vector<SourcePtr> sources);
 };
+
+// The index of these shards, one after another: kept, or made by a TarIndexer.
+TarIndex index_tar(TarGrouping grouping, std::vector<SourcePtr> shards, OpenContext& context);
 
 // Adds shards to an index, one after another; a sample ends where its shard ends.
 class TarIndexer {

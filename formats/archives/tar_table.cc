@@ -258,6 +258,7 @@ SourcePtr open_tar_source(SourcePtr shard, OpenContext& context) {
   UnpackOptions options;
   options.permissive = context.permissive;
   options.warn = context.warn;
+  options.index = context.index;
   if (context.unpack_pool != nullptr) {
     options.pool = context.unpack_pool;
   }

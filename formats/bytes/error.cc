@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "formats/bytes/index_page.h"
 #include "formats/bytes/utf8.h"
 
 namespace npyfs {
@@ -41,6 +42,27 @@ Error Error::wrapped(std::string_view before, std::string_view after) const {
   Error error(kind_, fmt::format("{}{}{}", before, what(), after), system_errno_);
   error.said_begin_ = said_begin_ + before.size();
   error.behind_said_nbytes_ = behind_said_nbytes_ + after.size();
+  return error;
+}
+
+void Error::write(PageWriter& page) const {
+  page.number(static_cast<std::uint64_t>(kind_));
+  page.number(static_cast<std::uint64_t>(system_errno_));
+  page.number(said_begin_);
+  page.number(behind_said_nbytes_);
+  page.text(what());
+}
+
+Error Error::read(PageReader& page) {
+  const auto kind = static_cast<ErrorKind>(page.number(static_cast<int>(ErrorKind::kTooLarge)));
+  const auto system_errno = static_cast<int>(page.number(4095));
+  const std::uint64_t said_begin = page.number();
+  const std::uint64_t behind_said_nbytes = page.number();
+  const std::string text = page.text();
+  PageReader::require(said_begin <= text.size() && behind_said_nbytes <= text.size() - said_begin);
+  Error error(kind, text, system_errno);
+  error.said_begin_ = said_begin;
+  error.behind_said_nbytes_ = behind_said_nbytes;
   return error;
 }
 

@@ -12,6 +12,9 @@
 
 namespace npyfs {
 
+class PageReader;  // formats/bytes/index_page.h
+class PageWriter;  // formats/bytes/index_page.h
+
 enum class ErrorKind {
   kUsage,        // the command line is wrong: exit code 2
   kNotFound,     // ENOENT
@@ -37,6 +40,10 @@ class Error : public std::runtime_error {
   std::string_view said() const;
   // The same error with more text around it; said() stays what it is.
   Error wrapped(std::string_view before, std::string_view after) const;
+
+  void write(PageWriter& page) const;
+  // Throws kCorrupt where the page holds none.
+  static Error read(PageReader& page);
 
  private:
   friend Error error_at(ErrorKind kind, const std::string& place, std::string_view text,

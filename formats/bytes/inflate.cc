@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "formats/bytes/crc.h"
@@ -128,6 +129,56 @@ struct Scan {
   bool cut = false;                  // the damage is the end of the base
   std::uint32_t crc = 0;             // of all decoded bytes, of a raw stream only
 };
+
+// Of an undamaged stream.
+void write_scan(const Scan& scan, PageWriter& page) {
+  page.number(scan.span_nbytes);
+  page.number(scan.nbytes);
+  page.number(scan.points.size());
+  const std::vector<std::byte>* last_window = nullptr;
+  for (const Point& point : scan.points) {
+    page.number(point.in_offset);
+    page.number(point.out_offset);
+    page.number(point.bits);
+    page.flag(point.at_header);
+    // Several points may be one place.
+    const bool is_new = point.window != nullptr && point.window.get() != last_window;
+    page.flag(is_new);
+    if (is_new) {
+      last_window = point.window.get();
+      page.array(std::span<const std::byte>(*last_window));
+    }
+  }
+}
+
+Scan read_scan(PageReader& page, const ByteSource& base) {
+  Scan scan;
+  scan.span_nbytes = page.number();
+  scan.vouched_nbytes = scan.nbytes = page.number();
+  PageReader::require(scan.span_nbytes > 0);
+  const std::uint64_t spans =
+      scan.nbytes / scan.span_nbytes + (scan.nbytes % scan.span_nbytes != 0 ? 1 : 0);
+  const std::uint64_t count = page.number();
+  PageReader::require(count >= spans);
+  WindowPtr window;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Point point;
+    point.in_offset = page.number(base.nbytes());
+    point.out_offset = page.number(scan.nbytes);
+    point.bits = static_cast<std::uint8_t>(page.number(7));
+    point.at_header = page.flag();
+    if (page.flag()) {
+      const auto bytes = page.array<std::byte>();
+      window = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+    }
+    point.window = point.at_header ? nullptr : window;
+    PageReader::require((point.at_header || window != nullptr) &&
+                        (i >= spans || point.out_offset <= i * scan.span_nbytes) &&
+                        (point.bits == 0 || point.in_offset > 0));
+    scan.points.push_back(std::move(point));
+  }
+  return scan;
+}
 
 // Makes a Scan. One use.
 class Scanner {
@@ -485,7 +536,21 @@ SourcePtr open_inflated(SourcePtr base, ChunkCache& cache, const InflateOptions&
   if (!window_bits) {
     throw corrupt_at(base->name(), 0, "the file is neither gzip nor zlib, expected one of them");
   }
+  PageKey key;
+  key.add("inflated 1");
+  key.add(std::to_string(options.span_nbytes));
+  const bool is_kept = options.index != nullptr && key.add_source(*base);
+  if (is_kept && !options.sink) {
+    auto kept =
+        find_page(*options.index, key, [&](PageReader& page) { return read_scan(page, *base); });
+    if (kept) {
+      return make_source(std::move(base), *window_bits, std::move(*kept), cache, options);
+    }
+  }
   Scan scan = Scanner(*base, *window_bits, options).run();
+  if (is_kept && !scan.damage) {
+    options.index->keep(key, [&](PageWriter& page) { write_scan(scan, page); });
+  }
   if (scan.damage) {
     const bool offer_all = scan.cut || options.content_is_checked;
     scan.nbytes = offer_all ? scan.nbytes : scan.vouched_nbytes;

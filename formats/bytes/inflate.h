@@ -15,6 +15,7 @@
 #include "formats/bytes/byte_range.h"
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/chunk_source.h"
+#include "formats/bytes/index_page.h"
 
 namespace npyfs {
 
@@ -53,6 +54,9 @@ struct InflateOptions {
   std::uint64_t span_nbytes = std::uint64_t{1} << 20;
   std::uint64_t budget_nbytes_per_gib = std::uint64_t{4224} << 10;
   std::uint64_t budget_nbytes = std::uint64_t{16} << 20;
+  // Where the points of undamaged streams are kept: one that was inflated once is not inflated for
+  // them again, unless `sink` wants its bytes. Null: nowhere.
+  std::shared_ptr<IndexPages> index;
   // Decoded bytes in a cached chunk: as the span, but at most this.
   std::uint64_t chunk_nbytes = std::uint64_t{4} << 20;
 };

@@ -9,6 +9,8 @@
 #include <memory>
 #include <optional>
 
+#include "formats/bytes/index_page.h"
+
 namespace npyfs {
 
 // Built by one thread, then immutable and free for any.
@@ -28,6 +30,11 @@ class RecordSet {
   std::uint64_t size() const;
   // The least member from `record` on.
   std::optional<std::uint64_t> next(std::uint64_t record) const;
+
+  // In CRoaring's portable form.
+  void write(PageWriter& page) const;
+  // Copies it: sets are small. Throws kCorrupt where the page holds no set.
+  static RecordSet read(PageReader& page);
 
  private:
   struct Impl;

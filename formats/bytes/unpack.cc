@@ -40,6 +40,25 @@ struct FrameList {
   std::uint64_t end_of(std::size_t frame) const {
     return frame + 1 < frames.size() ? frames[frame + 1].out_offset : nbytes;
   }
+
+  void write(PageWriter& page) const {
+    page.number(nbytes);
+    page.array(std::span(frames));
+  }
+  static FrameList read(PageReader& page, const ByteSource& base) {
+    FrameList list;
+    list.nbytes = page.number();
+    const auto frames = page.array<Frame>();
+    list.frames.assign(frames.begin(), frames.end());
+    PageReader::require(!frames.empty() || list.nbytes == 0);
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      PageReader::require(
+          frames[i].in_offset < base.nbytes() &&
+          (i == 0 ? frames[i].out_offset == 0 : frames[i - 1].out_offset <= frames[i].out_offset) &&
+          frames[i].out_offset <= list.nbytes);
+    }
+    return list;
+  }
 };
 
 // Decodes everything once. One use.
@@ -274,6 +293,7 @@ class FramedSource : public ByteSource {
         access_(std::move(access)),
         cache_(cache) {}
 
+  Identity identity() const override { return base_->identity(); }
   std::string path() const override { return base_->path(); }
   void check_unchanged() const override { base_->check_unchanged(); }
   bool changed() const override { return base_->changed(); }
@@ -378,6 +398,7 @@ SourcePtr open_gzip(SourcePtr base, ChunkCache& cache, const UnpackOptions& opti
   InflateOptions inflate;
   inflate.permissive = options.permissive;
   inflate.warn = options.warn;
+  inflate.index = options.index;
   inflate.sink = writer.sink();
   SourcePtr inflated = open_inflated(base, cache, inflate);
   // A damaged stream offers less than what was decoded.
@@ -385,10 +406,30 @@ SourcePtr open_gzip(SourcePtr base, ChunkCache& cache, const UnpackOptions& opti
   return spooled != nullptr ? spooled : inflated;
 }
 
+FrameList find_frames(const ByteSource& base, const Packing& packing, const Sink& sink,
+                      const UnpackOptions& options) {
+  PageKey key;
+  key.add("frames 1");
+  key.add(packing.name);
+  const bool is_kept = options.index != nullptr && key.add_source(base);
+  if (is_kept && !sink) {
+    auto kept = find_page(*options.index, key,
+                          [&](PageReader& page) { return FrameList::read(page, base); });
+    if (kept) {
+      return std::move(*kept);
+    }
+  }
+  FrameList list = FrameScanner(base, packing, sink).run();
+  if (is_kept && !list.damage) {
+    options.index->keep(key, [&](PageWriter& page) { list.write(page); });
+  }
+  return list;
+}
+
 SourcePtr open_framed(SourcePtr base, const Packing& packing, ChunkCache& cache,
                       const UnpackOptions& options, SpoolWriter& writer) {
   const Sink sink = writer.sink();
-  FrameList list = FrameScanner(*base, packing, sink).run();
+  FrameList list = find_frames(*base, packing, sink, options);
   if (list.damage) {
     if (!options.permissive || list.nbytes == 0) {
       throw Error(*list.damage);

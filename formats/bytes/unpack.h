@@ -12,6 +12,7 @@
 
 #include "formats/bytes/byte_source.h"
 #include "formats/bytes/chunk_source.h"
+#include "formats/bytes/index_page.h"
 #include "formats/bytes/packings/frame_reader.h"
 #include "formats/bytes/packings/packing_table.h"
 #include "formats/bytes/paused_decoders.h"
@@ -36,6 +37,8 @@ struct UnpackOptions {
   // Offer what lies before a damage, with a warning, instead of throwing.
   bool permissive = false;
   std::function<void(const std::string& text)> warn;
+  // As of InflateOptions.
+  std::shared_ptr<IndexPages> index;
   std::shared_ptr<UnpackPool> pool = std::make_shared<UnpackPool>();
 };
 

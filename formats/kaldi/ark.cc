@@ -12,6 +12,7 @@
 #include "formats/bytes/words.h"
 #include "formats/kaldi/binary.h"
 #include "formats/kaldi/specifier.h"
+#include "formats/kept_page.h"
 
 namespace npyfs {
 
@@ -210,16 +211,20 @@ bool looks_like_ark(std::span<const std::byte> head) {
          (binary || is_wav(head.subspan(end + 1)) || kaldiio_file(head.subspan(end + 1)) != "");
 }
 
-ObjectIndex read_ark(SourcePtr source, Wanted wanted, OpenContext& context) {
+ObjectIndex read_ark(SourcePtr source, const Wanted& wanted, OpenContext& context) {
   std::vector<std::byte> head(std::min<std::uint64_t>(source->nbytes(), 3));
   source->read_at(0, head);
   if (is_gzip(head)) {
     InflateOptions options;
     options.permissive = context.permissive;
     options.warn = context.warn;
+    options.index = context.index;
     source = open_inflated(std::move(source), *context.cache, options);
   }
-  return ArkReader(source, std::move(wanted), context).read();
+  return find_or_scan(
+      "ark 1", {&source, 1}, context,
+      [&](OpenContext& own) { return ArkReader(source, wanted, own).read(); },
+      [&](PageReader& page) { return ObjectIndex::read(page, source); });
 }
 
 }  // namespace npyfs

@@ -98,7 +98,10 @@ std::shared_ptr<const RecordTable> open_data_dir(const std::string& path, OpenCo
   const auto wanted = parse_wanted(context.decode_kind("x"));
   const DirFiles files(path, context);
   ObjectIndex main = read_main(path, files, wanted.value_or(Wanted{}), context);
-  const StringList keys = main.keys;
+  StringList keys;  // of their own: the table takes the others
+  for (std::uint64_t record = 0; record < main.keys.size(); ++record) {
+    keys.append(main.keys[record]);
+  }
   const std::string keys_of = main.more_sources.back()->name();  // the script or the segments
   auto table = std::make_shared<TableOverlay>(make_kaldi_table(std::move(main)));
   std::vector<Field> fields = table->fields();

@@ -169,6 +169,27 @@ std::vector<std::string> object_kind_names() {
   return names;
 }
 
+void ObjectIndex::write(PageWriter& page) const {
+  keys.write(page);
+  page.array(objects);
+  damage.write(page);
+  page.flag(as_double);
+  page.optional(rate_hz);
+}
+
+ObjectIndex ObjectIndex::read(PageReader& page, SourcePtr source) {
+  ObjectIndex index;
+  index.sources.push_back(std::move(source));
+  index.keys = StringList::read(page);
+  index.objects = page.array<Object>(index.keys.size());
+  index.damage = DamageList::read(page);
+  index.as_double = page.flag();
+  if (const auto rate_hz = page.optional()) {
+    index.rate_hz = static_cast<std::uint32_t>(*rate_hz);
+  }
+  return index;
+}
+
 const ObjectRange* ObjectIndex::find_range(std::uint64_t record) const {
   const auto found =
       std::lower_bound(ranges.begin(), ranges.end(), record,
@@ -414,7 +435,7 @@ void ObjectReader::settle(ObjectIndex& index, const Refuse& refuse) {
   const bool posteriors = traits_.bracketed && kind == ObjectKind::kPosterior;
   LineTexts texts(index);
   for (std::uint64_t record = 0; record < index.objects.size(); ++record) {
-    Object& object = index.objects[record];
+    Object& object = index.objects.built()[record];
     const bool brackets = object.text && object.kind == ObjectKind::kFloatVector;
     if (brackets && !posteriors && !matrices) {
       object.rows = object.cols;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/bytes/page_array.h"
 #include "formats/bytes/string_list.h"
 #include "formats/damage_list.h"
 #include "formats/kaldi/cursor.h"
@@ -42,7 +43,7 @@ struct ObjectIndex {
   std::vector<SourcePtr> sources;       // Object::source is an index into them
   std::vector<SourcePtr> more_sources;  // what else the table comes from (scripts, segments)
   StringList keys;
-  std::vector<Object> objects;
+  PageArray<Object> objects;
   std::vector<std::pair<std::uint64_t, ObjectRange>> ranges;  // of some records, ascending
   DamageList damage;
   // The type of matrices, vectors and numbers: float64 if all of them are doubles, else float32.
@@ -51,6 +52,11 @@ struct ObjectIndex {
   std::optional<std::uint32_t> rate_hz;
 
   const ObjectRange* find_range(std::uint64_t record) const;
+
+  // Of a table without ranges, all but the sources.
+  void write(PageWriter& page) const;
+  // Of one source. Throws kCorrupt where the page holds none.
+  static ObjectIndex read(PageReader& page, SourcePtr source);
 };
 
 // What else an object may share a table with: no program takes lines or numbers for matrices.

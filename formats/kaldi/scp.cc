@@ -80,7 +80,7 @@ class ScpReader {
       }
       if (last != nullptr && last->file == place.file && last->offset == place.offset &&
           last->whole_file == place.whole_file) {
-        index_.objects[record] = index_.objects[last_record];
+        index_.objects.built()[record] = index_.objects[last_record];
         continue;
       }
       read_object_at(record, place);
@@ -102,7 +102,7 @@ class ScpReader {
         throw Error(*fault);
       }
       note_overlap(place, object);
-      index_.objects[record] = object;
+      index_.objects.built()[record] = object;
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kChanged || is_want_of_descriptors(error.to_errno())) {
         throw;
@@ -151,8 +151,9 @@ class ScpReader {
         error.kind() == ErrorKind::kCorrupt || error.kind() == ErrorKind::kUnsupported;
     const bool damaged = place.is_command() || (of_content && object.began);
     const bool sized = object.header_nbytes > 0 && !is_wave(object.kind);
-    index_.objects[record] = damaged && sized ? object : Object{};
-    index_.objects[record].source = object.source;
+    Object& kept = index_.objects.built()[record];
+    kept = damaged && sized ? object : Object{};
+    kept.source = object.source;
     if (!damaged) {
       refused_.add(place, error);
       return;
@@ -208,7 +209,7 @@ class ScpReader {
     };
     const Company usual = std::max_element(counts.begin(), counts.end(), most)->first;
     for (std::uint64_t record = 0; record < lines_.places.size(); ++record) {
-      Object& object = index_.objects[record];
+      Object& object = index_.objects.built()[record];
       const Company company = is_good(record) ? objects_.company_of(object) : Company::kEither;
       if (company != usual && company != Company::kEither) {
         refused_.add(lines_.places[record],
@@ -271,7 +272,7 @@ class ScpReader {
         }
       }
       lines_.places[kept] = lines_.places[record];
-      index_.objects[kept++] = index_.objects[record];
+      index_.objects.built()[kept++] = index_.objects[record];
     }
     lines_.places.resize(kept);
     index_.objects.resize(kept);
@@ -338,7 +339,7 @@ class ScpReader {
     if (used.empty()) {
       used.push_back(script_);
     }
-    for (Object& object : index_.objects) {
+    for (Object& object : index_.objects.built()) {
       const std::uint32_t number = object.source < numbers.size() ? numbers[object.source] : 0;
       object.source = number < used.size() ? number : 0;
     }

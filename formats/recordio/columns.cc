@@ -45,6 +45,22 @@ void PayloadColumn::shrink() {
   runs_.shrink_to_fit();
 }
 
+void PayloadColumn::write(PageWriter& page) const {
+  places_.write(page);
+  page.flag(equal_);
+  page.array(scattered_);
+  page.array(first_runs_);
+  page.array(runs_);
+}
+
+void PayloadColumn::read(PageReader& page) {
+  places_ = ExtentColumn::read(page);
+  equal_ = page.flag();
+  scattered_ = page.array<std::uint64_t>();
+  first_runs_ = page.array<std::uint64_t>(scattered_.size());
+  runs_ = page.array<ExtentColumn::Place>();
+}
+
 bool PayloadColumn::locate(std::uint64_t record, std::vector<Extent>& out) const {
   out.clear();
   const ExtentColumn::Place place = places_[record];
@@ -81,10 +97,10 @@ void ValueColumn::append(std::span<const std::byte> values, bool scalar, std::ui
     spread();
   }
   if (!dense_) {
-    begins_.insert(begins_.end(), copies, values_.size() / dtype_.itemsize);
-    widths_.insert(widths_.end(), copies, static_cast<std::uint32_t>(width));
+    begins_.append(copies, values_.size() / dtype_.itemsize);
+    widths_.append(copies, static_cast<std::uint32_t>(width));
   }
-  values_.insert(values_.end(), values.begin(), values.end());
+  values_.append(values);
   size_ += copies;
 }
 
@@ -92,8 +108,8 @@ void ValueColumn::append_damaged(std::uint64_t copies) {
   if (dense_) {
     spread();
   }
-  begins_.insert(begins_.end(), copies, values_.size() / dtype_.itemsize);
-  widths_.insert(widths_.end(), copies, 0);
+  begins_.append(copies, values_.size() / dtype_.itemsize);
+  widths_.append(copies, 0);
   size_ += copies;
 }
 
@@ -103,7 +119,7 @@ void ValueColumn::spread() {
   for (std::uint64_t record = 0; record < size_; ++record) {
     begins_.push_back(record * width_);
   }
-  widths_.assign(size_, static_cast<std::uint32_t>(width_));
+  widths_.append(size_, static_cast<std::uint32_t>(width_));
   dense_ = false;
 }
 
@@ -111,6 +127,31 @@ void ValueColumn::shrink() {
   values_.shrink_to_fit();
   begins_.shrink_to_fit();
   widths_.shrink_to_fit();
+}
+
+void ValueColumn::write(PageWriter& page) const {
+  page.array(values_);
+  page.number(size_);
+  page.number(width_);
+  page.flag(scalar_);
+  page.flag(alike_);
+  page.flag(dense_);
+  page.array(begins_);
+  page.array(widths_);
+}
+
+void ValueColumn::read(PageReader& page) {
+  values_ = page.array<std::byte>();
+  size_ = page.number();
+  width_ = page.number();
+  scalar_ = page.flag();
+  alike_ = page.flag();
+  dense_ = page.flag();
+  begins_ = page.array<std::uint64_t>();
+  widths_ = page.array<std::uint32_t>(begins_.size());
+  first_seen_ = true;
+  const std::uint64_t values = values_.size() / dtype_.itemsize;
+  PageReader::require(dense_ ? width_ == 0 || size_ <= values / width_ : begins_.size() == size_);
 }
 
 Shape ValueColumn::shape_of(std::uint64_t record) const {
@@ -176,6 +217,21 @@ void KeyColumn::append(std::string_view key) {
 void KeyColumn::shrink() {
   integers_.shrink_to_fit();
   texts_.shrink();
+}
+
+void KeyColumn::write(PageWriter& page) const {
+  page.number(size_);
+  page.number(static_cast<std::uint64_t>(first_));
+  page.array(integers_);
+  texts_.write(page);
+}
+
+void KeyColumn::read(PageReader& page) {
+  size_ = page.number();
+  first_ = static_cast<std::int64_t>(page.number());
+  integers_ = page.array<std::int64_t>();
+  texts_ = StringList::read(page);
+  PageReader::require(integers_.empty() || integers_.size() == size_);
 }
 
 }  // namespace npyfs

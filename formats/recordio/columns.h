@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "formats/bytes/extent_column.h"
+#include "formats/bytes/page_array.h"
 #include "formats/bytes/string_list.h"
 #include "formats/column.h"
 #include "formats/damage_list.h"
@@ -35,6 +36,9 @@ class PayloadColumn : public ByteColumn {
   void append(std::span<const ExtentColumn::Place> runs, std::uint64_t skip, std::uint64_t copies);
   void append_damaged(std::uint64_t copies);
   void shrink();
+  void write(PageWriter& page) const;
+  // Throws kCorrupt where the page holds none, as all below.
+  void read(PageReader& page);
 
   std::uint64_t size() const override { return places_.size(); }
   bool locate(std::uint64_t record, std::vector<Extent>& out) const override;
@@ -48,9 +52,9 @@ class PayloadColumn : public ByteColumn {
   bool equal_ = true;    // all sizes
 
   // Records of several runs, ascending: scattered_[i] has runs_ from first_runs_[i] on.
-  std::vector<std::uint64_t> scattered_;
-  std::vector<std::uint64_t> first_runs_;
-  std::vector<ExtentColumn::Place> runs_;
+  PageArray<std::uint64_t> scattered_;
+  PageArray<std::uint64_t> first_runs_;
+  PageArray<ExtentColumn::Place> runs_;
 };
 
 // A few numbers per record, in memory.
@@ -64,6 +68,8 @@ class ValueColumn : public Column {
   void append(std::span<const std::byte> values, bool scalar, std::uint64_t copies);
   void append_damaged(std::uint64_t copies);
   void shrink();
+  void write(PageWriter& page) const;
+  void read(PageReader& page);
 
   std::uint64_t size() const override { return size_; }
   void inspect(std::uint64_t record, Item& item) const override;
@@ -81,7 +87,7 @@ class ValueColumn : public Column {
 
   DType dtype_;
   std::shared_ptr<const DamageList> damage_;
-  std::vector<std::byte> values_;
+  PageArray<std::byte> values_;
   std::uint64_t size_ = 0;
   // The form of the first undamaged record.
   std::uint64_t width_ = 0;
@@ -90,8 +96,8 @@ class ValueColumn : public Column {
   bool alike_ = true;  // all undamaged records have this width, and are scalars or not
 
   bool dense_ = true;  // values lie at record * width_; else where these two say, in values
-  std::vector<std::uint64_t> begins_;
-  std::vector<std::uint32_t> widths_;
+  PageArray<std::uint64_t> begins_;
+  PageArray<std::uint32_t> widths_;
 };
 
 // Nothing per record while integers count up by one; else 8 bytes, and the text where they are
@@ -101,7 +107,10 @@ class KeyColumn {
   void append(std::int64_t key);
   void append(std::string_view key);
   void shrink();
+  void write(PageWriter& page) const;
+  void read(PageReader& page);
 
+  std::uint64_t size() const { return size_; }
   std::int64_t integer(std::uint64_t record) const {
     return integers_.empty() ? counted(record) : integers_[record];
   }
@@ -114,7 +123,7 @@ class KeyColumn {
 
   std::uint64_t size_ = 0;
   std::int64_t first_ = 0;
-  std::vector<std::int64_t> integers_;
+  PageArray<std::int64_t> integers_;
   StringList texts_;
 };
 

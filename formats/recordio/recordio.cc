@@ -8,6 +8,7 @@
 #include <array>
 
 #include "formats/bytes/endian.h"
+#include "formats/kept_page.h"
 #include "formats/recordio/framing.h"
 #include "formats/recordio/idx_file.h"
 #include "formats/recordio/table_builder.h"
@@ -34,7 +35,7 @@ Damage damage_of(const ByteSource& source, const FramedRecord& record) {
 
 // Without an index: every record from the beginning on. Where one is damaged the next cannot be
 // found, as a length is all that leads there.
-std::shared_ptr<const RecordTable> open_by_scan(const SourcePtr& source, OpenContext& context) {
+RecordioIndex scan_all(const SourcePtr& source, OpenContext& context) {
   RecordFramer framer(*source, {});
   TableBuilder builder(source, nullptr, nullptr, framer, context);
   FramedRecord record;
@@ -59,10 +60,10 @@ std::shared_ptr<const RecordTable> open_by_scan(const SourcePtr& source, OpenCon
   return builder.finish();
 }
 
-// Opens the listed records, and judges whether the index belongs to the file.
-class IndexedOpener {
+// Finds the listed records, and judges whether the index belongs to the file.
+class ListedScanner {
  public:
-  IndexedOpener(SourcePtr source, SourcePtr idx_source, OpenContext& context)
+  ListedScanner(SourcePtr source, SourcePtr idx_source, OpenContext& context)
       : source_(std::move(source)),
         idx_source_(std::move(idx_source)),
         context_(context),
@@ -71,7 +72,7 @@ class IndexedOpener {
         framer_(*source_, offsets_),
         builder_(source_, idx_source_, &idx_, framer_, context) {}
 
-  std::shared_ptr<const RecordTable> open() {
+  RecordioIndex run() {
     if (idx_.entries.empty() && source_->nbytes() > 0) {
       throw refusal(
           fmt::format("the number of records listed is 0, expected those of {} ({} bytes)",
@@ -198,11 +199,18 @@ std::shared_ptr<const RecordTable> open_recordio(const Location& location, OpenC
   if (location.source == nullptr) {
     throw file_error(ErrorKind::kUnsupported, location.path, "not a file");
   }
-  const SourcePtr idx = open_idx(location, context);
-  if (idx == nullptr) {
-    return open_by_scan(location.source, context);
+  std::vector<SourcePtr> sources = {location.source};
+  if (SourcePtr idx = open_idx(location, context)) {
+    sources.push_back(std::move(idx));
   }
-  return IndexedOpener(location.source, idx, context).open();
+  const RecordioIndex index = find_or_scan(
+      "recordio 1", sources, context,
+      [&](OpenContext& own) {
+        return sources.size() == 1 ? scan_all(sources[0], own)
+                                   : ListedScanner(sources[0], sources[1], own).run();
+      },
+      [&](PageReader& page) { return RecordioIndex::read(page, sources[0]); });
+  return make_recordio_table(index, sources);
 }
 
 }  // namespace

@@ -69,9 +69,7 @@ TableBuilder::TableBuilder(SourcePtr source, SourcePtr idx_source, const IdxFile
       idx_(idx),
       framer_(framer),
       context_(context),
-      payloads_(std::make_shared<PayloadColumn>(source_, damage_)),
-      labels_(std::make_shared<ValueColumn>(DType::simple("<f4"), damage_)),
-      ids_(std::make_shared<ValueColumn>(DType::simple("<u8"), damage_)) {
+      found_(RecordioIndex::make(source_)) {
   const std::string kind = context.decode_kind("x");
   demanded_ = kind == kImageRecord;
   if (demanded_) {
@@ -122,7 +120,7 @@ void TableBuilder::append(const FramedRecord& record, std::span<const IdxEntry> 
     append_image(record, lines);
     return;
   }
-  payloads_->append(record.runs, 0, copies(lines));
+  found_.payloads->append(record.runs, 0, copies(lines));
   append_keys(lines);
 }
 
@@ -140,9 +138,9 @@ void TableBuilder::append_image(const FramedRecord& record, std::span<const IdxE
                    lines);
     return;
   }
-  payloads_->append(record.runs, header_.nbytes, copies(lines));
-  labels_->append(header_.labels, header_.scalar, copies(lines));
-  ids_->append(std::as_bytes(std::span(&header_.id, 1)), true, copies(lines));
+  found_.payloads->append(record.runs, header_.nbytes, copies(lines));
+  found_.labels->append(header_.labels, header_.scalar, copies(lines));
+  found_.ids->append(std::as_bytes(std::span(&header_.id, 1)), true, copies(lines));
   append_keys(lines);
 }
 
@@ -150,14 +148,14 @@ void TableBuilder::append_damaged(const Damage& damage, std::span<const IdxEntry
   // The size is the payload's: it says nothing of an image behind a header, nor of labels.
   const auto nbytes = mode_ == Mode::kImages ? std::nullopt : damage.nbytes;
   for (std::uint64_t i = 0; i < copies(lines); ++i) {
-    damage_->add(payloads_->size() + i, damage.error.said(), [&] {
+    found_.damage->add(found_.payloads->size() + i, damage.error.said(), [&] {
       return Damage{damage.error, nbytes};
     });
   }
-  payloads_->append_damaged(copies(lines));
+  found_.payloads->append_damaged(copies(lines));
   if (mode_ == Mode::kImages) {
-    labels_->append_damaged(copies(lines));
-    ids_->append_damaged(copies(lines));
+    found_.labels->append_damaged(copies(lines));
+    found_.ids->append_damaged(copies(lines));
   }
   append_keys(lines);
 }
@@ -168,9 +166,9 @@ void TableBuilder::append_keys(std::span<const IdxEntry> lines) {
   }
   for (const IdxEntry& line : lines) {
     if (idx_->integer_keys) {
-      keys_->append(line.key);
+      found_.keys->append(line.key);
     } else {
-      keys_->append(idx_->text_key(line));
+      found_.keys->append(idx_->text_key(line));
     }
   }
 }
@@ -182,34 +180,86 @@ void TableBuilder::leave_out(const FramedRecord& record, std::uint64_t copies) {
   left_out_ += copies;
 }
 
-std::shared_ptr<const RecordTable> TableBuilder::finish() {
+RecordioIndex TableBuilder::finish() {
   if (mode_ == Mode::kUndecided) {
     decide(Mode::kPlain);
   }
   if (left_out_ > 0) {
-    context_.warn(fmt::format(
-        "{}: {} of {} records hold no image and are left out, the first at "
-        "byte {}; --decode x=imagerecord keeps them",
-        printable(source_->name()), left_out_, left_out_ + payloads_->size(), first_left_out_));
+    context_.warn(
+        fmt::format("{}: {} of {} records hold no image and are left out, the first at "
+                    "byte {}; --decode x=imagerecord keeps them",
+                    printable(source_->name()), left_out_, left_out_ + found_.payloads->size(),
+                    first_left_out_));
   }
-  payloads_->shrink();
-  labels_->shrink();
-  ids_->shrink();
-  keys_->shrink();
-  damage_->shrink();
-  std::vector<Field> fields = {bytes_field(payloads_)};
-  if (mode_ == Mode::kImages) {
-    fields.push_back(typed_field("y", labels_));
-    fields.push_back(typed_field("id", ids_));
+  if (mode_ != Mode::kImages) {
+    found_.labels = found_.ids = nullptr;
   }
-  std::vector<SourcePtr> sources = {source_};
-  KeyKind key_kind = KeyKind::kNone;
   if (idx_ != nullptr) {
-    sources.push_back(idx_source_);
-    key_kind = idx_->integer_keys ? KeyKind::kInteger : KeyKind::kText;
+    found_.key_kind = idx_->integer_keys ? KeyKind::kInteger : KeyKind::kText;
   }
-  return std::make_shared<RecordioTable>(std::move(sources), key_kind, keys_, damage_,
-                                         std::move(fields));
+  found_.payloads->shrink();
+  if (found_.labels != nullptr) {
+    found_.labels->shrink();
+    found_.ids->shrink();
+  }
+  found_.keys->shrink();
+  found_.damage->shrink();
+  return found_;
+}
+
+RecordioIndex RecordioIndex::make(const SourcePtr& source) {
+  RecordioIndex index;
+  index.damage = std::make_shared<DamageList>();
+  index.payloads = std::make_shared<PayloadColumn>(source, index.damage);
+  index.labels = std::make_shared<ValueColumn>(DType::simple("<f4"), index.damage);
+  index.ids = std::make_shared<ValueColumn>(DType::simple("<u8"), index.damage);
+  index.keys = std::make_shared<KeyColumn>();
+  return index;
+}
+
+void RecordioIndex::write(PageWriter& page) const {
+  page.number(static_cast<std::uint64_t>(key_kind));
+  damage->write(page);
+  payloads->write(page);
+  page.flag(labels != nullptr);
+  if (labels != nullptr) {
+    labels->write(page);
+    ids->write(page);
+  }
+  if (key_kind != KeyKind::kNone) {
+    keys->write(page);
+  }
+}
+
+RecordioIndex RecordioIndex::read(PageReader& page, const SourcePtr& source) {
+  RecordioIndex index = make(source);
+  index.key_kind = static_cast<KeyKind>(page.number(static_cast<std::uint64_t>(KeyKind::kText)));
+  *index.damage = DamageList::read(page);
+  index.payloads->read(page);
+  const std::uint64_t records = index.payloads->size();
+  if (page.flag()) {
+    index.labels->read(page);
+    index.ids->read(page);
+    PageReader::require(index.labels->size() == records && index.ids->size() == records);
+  } else {
+    index.labels = index.ids = nullptr;
+  }
+  if (index.key_kind != KeyKind::kNone) {
+    index.keys->read(page);
+    PageReader::require(index.keys->size() == records);
+  }
+  return index;
+}
+
+std::shared_ptr<const RecordTable> make_recordio_table(const RecordioIndex& index,
+                                                       std::vector<SourcePtr> sources) {
+  std::vector<Field> fields = {bytes_field(index.payloads)};
+  if (index.labels != nullptr) {
+    fields.push_back(typed_field("y", index.labels));
+    fields.push_back(typed_field("id", index.ids));
+  }
+  return std::make_shared<RecordioTable>(std::move(sources), index.key_kind, index.keys,
+                                         index.damage, std::move(fields));
 }
 
 }  // namespace npyfs

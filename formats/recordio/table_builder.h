@@ -20,8 +20,28 @@
 
 namespace npyfs {
 
-// Takes the records in order, then gives the table. Whether they are ImageRecords is decided by the
-// first that tells; those before it are held back until then.
+// What a file is found to hold.
+struct RecordioIndex {
+  KeyKind key_kind = KeyKind::kNone;
+  std::shared_ptr<DamageList> damage;
+  std::shared_ptr<PayloadColumn> payloads;
+  std::shared_ptr<ValueColumn> labels;  // null: the records are no ImageRecords
+  std::shared_ptr<ValueColumn> ids;     // as labels
+  std::shared_ptr<KeyColumn> keys;
+
+  // Nothing found yet of `source`.
+  static RecordioIndex make(const SourcePtr& source);
+  void write(PageWriter& page) const;
+  // Throws kCorrupt where the page holds none.
+  static RecordioIndex read(PageReader& page, const SourcePtr& source);
+};
+
+// `sources`: the file and, if there is one, its index.
+std::shared_ptr<const RecordTable> make_recordio_table(const RecordioIndex& index,
+                                                       std::vector<SourcePtr> sources);
+
+// Takes the records in order, then gives what it found. Whether they are ImageRecords is decided by
+// the first that tells; those before it are held back until then.
 class TableBuilder {
  public:
   // `idx` is null without an index, else it and its source must live until finish().
@@ -31,7 +51,7 @@ class TableBuilder {
   // `lines`: the index lines that name the record, one row each; without an index, ignored.
   void add(const FramedRecord& record, std::span<const IdxEntry> lines);
   void add_damaged(const Damage& damage, std::span<const IdxEntry> lines);
-  std::shared_ptr<const RecordTable> finish();
+  RecordioIndex finish();
 
  private:
   enum class Mode { kUndecided, kPlain, kImages };
@@ -61,11 +81,7 @@ class TableBuilder {
   bool demanded_ = false;  // by --decode x=imagerecord
   std::vector<Held> held_;
 
-  std::shared_ptr<DamageList> damage_ = std::make_shared<DamageList>();
-  std::shared_ptr<PayloadColumn> payloads_;
-  std::shared_ptr<ValueColumn> labels_;
-  std::shared_ptr<ValueColumn> ids_;
-  std::shared_ptr<KeyColumn> keys_ = std::make_shared<KeyColumn>();
+  RecordioIndex found_;
   ImageHeader header_;
 
   std::uint64_t left_out_ = 0;

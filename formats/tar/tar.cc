@@ -19,10 +19,8 @@ std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& c
                      "is a directory without tar shards, expected a shard");
   }
   SourcePtr source = open_tar_source(location.source, context);
-  require_tar(*source);
-  TarIndexer indexer(TarGrouping::kWebDataset, context);
-  indexer.add_shard(std::move(source));
-  return make_tar_table(indexer.finish(), {}, context.warn);
+  return make_tar_table(index_tar(TarGrouping::kWebDataset, {std::move(source)}, context), {},
+                        context.warn);
 }
 
 }  // namespace

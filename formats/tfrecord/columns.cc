@@ -204,6 +204,27 @@ std::optional<Checksum> Records::checksum(std::uint64_t record) const {
                   {source.get(), place.offset + place.nbytes, kFooterNbytes}};
 }
 
+void Records::write(PageWriter& page) const {
+  payloads.write(page);
+  damage.write(page);
+  page.optional(cut_record);
+  if (cut_record) {
+    cut->write(page);
+  }
+}
+
+std::shared_ptr<Records> Records::read(PageReader& page, SourcePtr source) {
+  auto records = std::make_shared<Records>();
+  records->source = std::move(source);
+  records->payloads = ExtentColumn::read(page);
+  records->damage = DamageList::read(page);
+  records->cut_record = page.optional();
+  if (records->cut_record) {
+    records->cut = Damage::read(page);
+  }
+  return records;
+}
+
 std::string Records::name_of(std::uint64_t record) const {
   return fmt::format("record {}", record);
 }

@@ -34,6 +34,10 @@ struct Records : Checksums {
   std::optional<Checksum> checksum(std::uint64_t record) const override;
   std::string name_of(std::uint64_t record) const override;
   Guard guard(std::uint64_t record) const { return {this, record, 1}; }
+
+  void write(PageWriter& page) const;
+  // Those of `source`. Throws kCorrupt where the page holds none.
+  static std::shared_ptr<Records> read(PageReader& page, SourcePtr source);
 };
 
 using RecordsPtr = std::shared_ptr<const Records>;

@@ -43,7 +43,7 @@ void PackedColumn::append(std::uint64_t value) {
 
 void PackedColumn::store(std::uint64_t value) {
   const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-  bytes_.insert(bytes_.end(), bytes, bytes + width_);
+  bytes_.append(std::span(bytes, width_));
 }
 
 void PackedColumn::widen(unsigned width) {
@@ -150,6 +150,73 @@ void FeatureRows::shrink() {
   more_.shrink_to_fit();
 }
 
+void PackedColumn::write(PageWriter& page) const {
+  page.number(size_);
+  page.number(first_);
+  page.number(width_);
+  page.array(bytes_);
+}
+
+PackedColumn PackedColumn::read(PageReader& page) {
+  PackedColumn column;
+  column.size_ = page.number();
+  column.first_ = page.number();
+  column.width_ = static_cast<unsigned>(page.number(8));
+  column.bytes_ = page.array<std::byte>();
+  PageReader::require(column.width_ == 0
+                          ? column.bytes_.empty()
+                          : column.bytes_.size() % column.width_ == 0 &&
+                                column.bytes_.size() / column.width_ == column.size_);
+  return column;
+}
+
+void FeatureRows::write(PageWriter& page) const {
+  for (const PackedColumn* column : {&records_, &forms_, &decoded_nbytes_, &steps_, &slice_counts_,
+                                     &slice_offsets_, &slice_nbytes_}) {
+    column->write(page);
+  }
+  page.array(more_);
+  page.number(static_cast<std::uint64_t>(kind_));
+  page.flag(single_);
+  page.optional(step_nbytes_);
+  page.optional(clash_);
+  page.optional(uneven_);
+}
+
+FeatureRows FeatureRows::read(PageReader& page) {
+  FeatureRows rows;
+  for (PackedColumn* column : {&rows.records_, &rows.forms_, &rows.decoded_nbytes_, &rows.steps_,
+                               &rows.slice_counts_, &rows.slice_offsets_, &rows.slice_nbytes_}) {
+    *column = PackedColumn::read(page);
+    PageReader::require(column->size() == rows.forms_.size() || column == &rows.records_);
+  }
+  PageReader::require(rows.records_.size() == 0 || rows.records_.size() == rows.size());
+  rows.more_ = page.array<ByteRange>();
+  rows.kind_ = static_cast<ValueKind>(page.number(static_cast<std::uint64_t>(ValueKind::kMixed)));
+  rows.single_ = page.flag();
+  rows.step_nbytes_ = page.optional();
+  rows.clash_ = page.optional();
+  rows.uneven_ = page.optional();
+  return rows;
+}
+
+void write_features(const FeatureMap& features, PageWriter& page) {
+  page.number(features.size());
+  for (const auto& [name, rows] : features) {
+    page.text(name);
+    rows->write(page);
+  }
+}
+
+FeatureMap read_features(PageReader& page) {
+  FeatureMap features;
+  for (std::uint64_t left = page.number(kMaxFeatures); left > 0; --left) {
+    std::string name = page.text();
+    features.emplace(std::move(name), std::make_shared<const FeatureRows>(FeatureRows::read(page)));
+  }
+  return features;
+}
+
 std::optional<std::uint64_t> FeatureRows::find(std::uint64_t record) const {
   if (records_.size() == 0) {
     return record < size() ? std::optional(record) : std::nullopt;
@@ -168,7 +235,7 @@ std::span<const ByteRange> FeatureRows::slices(std::uint64_t row, ByteRange& sin
   const std::uint64_t count = slice_counts_[row];
   const std::uint64_t offset = slice_offsets_[row];
   if (count != 1) {
-    return std::span(more_).subspan(offset, count);
+    return more_.span().subspan(offset, count);
   }
   const bool direct = (forms_[row] & kDirect) != 0;
   single = {offset, offset + (direct ? decoded_nbytes_[row] : slice_nbytes_[row])};
@@ -250,8 +317,8 @@ void FeatureIndex::discard() {
   touched_.clear();
 }
 
-FeatureIndex::Map FeatureIndex::finished(const Slots& slots) {
-  Map map;
+FeatureMap FeatureIndex::finished(const Slots& slots) {
+  FeatureMap map;
   for (const auto& [name, slot] : slots) {
     if (slot.rows->kind() != ValueKind::kNone) {
       slot.rows->shrink();

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "formats/bytes/byte_range.h"
+#include "formats/bytes/index_page.h"
+#include "formats/bytes/page_array.h"
 #include "formats/tfrecord/example.h"
 
 namespace npyfs {
@@ -31,6 +33,10 @@ class PackedColumn {
   std::uint64_t lower_bound(std::uint64_t value) const;
   void shrink() { bytes_.shrink_to_fit(); }
 
+  void write(PageWriter& page) const;
+  // Throws kCorrupt where the page holds none.
+  static PackedColumn read(PageReader& page);
+
  private:
   void store(std::uint64_t value);
   void widen(unsigned width);
@@ -38,7 +44,7 @@ class PackedColumn {
   std::uint64_t size_ = 0;
   std::uint64_t first_ = 0;
   unsigned width_ = 0;
-  std::vector<std::byte> bytes_;
+  PageArray<std::byte> bytes_;
 };
 
 // One feature (or feature list) in the records that have it. Built by one thread, then immutable.
@@ -76,6 +82,10 @@ class FeatureRows {
   // Whether `value` would leave all that as it is.
   bool fits(const FeatureValue& value) const;
 
+  void write(PageWriter& page) const;
+  // Throws kCorrupt where the page holds none.
+  static FeatureRows read(PageReader& page);
+
  private:
   void note(std::uint64_t record, const FeatureValue& value);
 
@@ -86,7 +96,7 @@ class FeatureRows {
   PackedColumn slice_counts_;
   PackedColumn slice_offsets_;  // where there are several slices: the first one's place in more_
   PackedColumn slice_nbytes_;   // 0 where direct: it is decoded_nbytes
-  std::vector<ByteRange> more_;
+  PageArray<ByteRange> more_;
 
   ValueKind kind_ = ValueKind::kNone;
   bool single_ = true;
@@ -95,11 +105,14 @@ class FeatureRows {
   std::optional<std::uint64_t> uneven_;
 };
 
+// By name.
+using FeatureMap = std::map<std::string, std::shared_ptr<const FeatureRows>, std::less<>>;
+void write_features(const FeatureMap& features, PageWriter& page);
+FeatureMap read_features(PageReader& page);
+
 // All features of all records. Parse a record into it, then commit or discard it.
 class FeatureIndex : public FeatureSink {
  public:
-  using Map = std::map<std::string, std::shared_ptr<FeatureRows>, std::less<>>;
-
   explicit FeatureIndex(const std::string& source_name) : source_name_(source_name) {}
 
   // Of what has been parsed since the last commit or discard.
@@ -111,8 +124,8 @@ class FeatureIndex : public FeatureSink {
   void commit(std::uint64_t record, std::uint64_t payload_offset);
   void discard();
 
-  Map features() const { return finished(features_); }
-  Map feature_lists() const { return finished(lists_); }
+  FeatureMap features() const { return finished(features_); }
+  FeatureMap feature_lists() const { return finished(lists_); }
 
   void feature(std::string_view name, FeatureValue& value) override;
   void feature_list(std::string_view name, FeatureValue& value) override;
@@ -129,7 +142,7 @@ class FeatureIndex : public FeatureSink {
   void take(Slots& slots, std::string_view name, FeatureValue& value, bool is_list);
   bool dense(const Slot& slot) const { return slot.rows->size() == committed_; }
   static bool has_value(const Slot& slot);
-  static Map finished(const Slots& slots);
+  static FeatureMap finished(const Slots& slots);
 
   std::string source_name_;
   Slots features_;

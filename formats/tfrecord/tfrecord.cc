@@ -12,6 +12,7 @@
 
 #include "formats/bytes/inflate.h"
 #include "formats/extents.h"
+#include "formats/kept_page.h"
 #include "formats/tfrecord/columns.h"
 #include "formats/tfrecord/example.h"
 #include "formats/tfrecord/feature_rows.h"
@@ -52,7 +53,30 @@ class TfrecordTable : public RecordTable {
   std::vector<StoredUnit> stored_;
 };
 
-// Walks a file once and makes its table. One use.
+// What the records of a file are.
+struct RecordIndex {
+  std::shared_ptr<Records> records;
+  bool is_raw = false;  // no Examples
+  FeatureMap features;
+  FeatureMap feature_lists;
+
+  void write(PageWriter& page) const {
+    records->write(page);
+    page.flag(is_raw);
+    write_features(features, page);
+    write_features(feature_lists, page);
+  }
+  static RecordIndex read(PageReader& page, const SourcePtr& source) {
+    RecordIndex index;
+    index.records = Records::read(page, source);
+    index.is_raw = page.flag();
+    index.features = read_features(page);
+    index.feature_lists = read_features(page);
+    return index;
+  }
+};
+
+// Walks a file once. One use.
 class Indexer {
  public:
   Indexer(SourcePtr source, const OpenContext& context)
@@ -69,13 +93,19 @@ class Indexer {
     }
   }
 
-  std::shared_ptr<const RecordTable> run() {
+  RecordIndex run() {
     walk();
     settle_cut_record();
     records_->payloads.shrink();
     records_->damage.shrink();
-    std::vector<Field> fields = make_fields();
-    return std::make_shared<TfrecordTable>(std::move(records_), std::move(fields));
+    RecordIndex index;
+    index.records = records_;
+    index.is_raw = content_ == Content::kRaw || content_ == Content::kUnknown;
+    if (!index.is_raw) {
+      index.features = features_.features();
+      index.feature_lists = features_.feature_lists();
+    }
+    return index;
   }
 
  private:
@@ -266,46 +296,6 @@ class Indexer {
     }
   }
 
-  std::vector<Field> make_fields() {
-    std::vector<Field> fields;
-    if (content_ == Content::kRaw || content_ == Content::kUnknown) {
-      Field& field = fields.emplace_back();
-      field.name = "x";
-      field.bytes = make_payload_column(records_);
-      return fields;
-    }
-    for (const auto& [name, rows] : features_.features()) {
-      warn_of_clash(name, *rows);
-      fields.push_back(make_feature_field(name, records_, rows));
-    }
-    for (const auto& [name, rows] : features_.feature_lists()) {
-      warn_of_clash(name, *rows);
-      warn_of_uneven_steps(name, *rows);
-      fields.push_back(make_feature_list_field(name, records_, rows));
-    }
-    std::stable_sort(fields.begin(), fields.end(),
-                     [](const Field& a, const Field& b) { return a.name < b.name; });
-    return fields;
-  }
-
-  void warn_of_clash(const std::string& name, const FeatureRows& rows) const {
-    if (const auto record = rows.clash()) {
-      warn_at(*record, fmt::format("feature '{}' of record {} is of another kind than before, "
-                                   "expected one of bytes, float or int64 throughout; it is shown "
-                                   "as the bytes of its values",
-                                   printable(name), *record));
-    }
-  }
-
-  void warn_of_uneven_steps(const std::string& name, const FeatureRows& rows) const {
-    if (const auto record = rows.uneven(); record && rows.kind() != ValueKind::kMixed) {
-      warn_at(*record, fmt::format("feature list '{}' of record {} has steps of differing size, "
-                                   "expected one size throughout; the values are shown one after "
-                                   "another without the steps' boundaries",
-                                   printable(name), *record));
-    }
-  }
-
   void warn_at(std::uint64_t record, const std::string& text) const {
     warn(corrupt_at(source_->name(), records_->payloads[record].offset, text).what());
   }
@@ -326,6 +316,65 @@ class Indexer {
   };
   std::vector<Suspect> suspects_;
   std::size_t wrong_checksums_ = 0;
+};
+
+// Makes the fields of the records, and says what is odd about them.
+class FieldMaker {
+ public:
+  FieldMaker(const RecordIndex& index, const OpenContext& context)
+      : index_(index), context_(context) {}
+
+  std::vector<Field> make() {
+    std::vector<Field> fields;
+    if (index_.is_raw) {
+      Field& field = fields.emplace_back();
+      field.name = "x";
+      field.bytes = make_payload_column(index_.records);
+      return fields;
+    }
+    for (const auto& [name, rows] : index_.features) {
+      warn_of_clash(name, *rows);
+      fields.push_back(make_feature_field(name, index_.records, rows));
+    }
+    for (const auto& [name, rows] : index_.feature_lists) {
+      warn_of_clash(name, *rows);
+      warn_of_uneven_steps(name, *rows);
+      fields.push_back(make_feature_list_field(name, index_.records, rows));
+    }
+    std::stable_sort(fields.begin(), fields.end(),
+                     [](const Field& a, const Field& b) { return a.name < b.name; });
+    return fields;
+  }
+
+ private:
+  void warn_of_clash(const std::string& name, const FeatureRows& rows) const {
+    if (const auto record = rows.clash()) {
+      warn_at(*record, fmt::format("feature '{}' of record {} is of another kind than before, "
+                                   "expected one of bytes, float or int64 throughout; it is shown "
+                                   "as the bytes of its values",
+                                   printable(name), *record));
+    }
+  }
+
+  void warn_of_uneven_steps(const std::string& name, const FeatureRows& rows) const {
+    if (const auto record = rows.uneven(); record && rows.kind() != ValueKind::kMixed) {
+      warn_at(*record, fmt::format("feature list '{}' of record {} has steps of differing size, "
+                                   "expected one size throughout; the values are shown one after "
+                                   "another without the steps' boundaries",
+                                   printable(name), *record));
+    }
+  }
+
+  void warn_at(std::uint64_t record, const std::string& text) const {
+    if (context_.warn) {
+      context_.warn(
+          corrupt_at(index_.records->source->name(), index_.records->payloads[record].offset, text)
+              .what());
+    }
+  }
+
+  const RecordIndex& index_;
+  const OpenContext& context_;
 };
 
 std::vector<std::byte> read_plain_head(const ByteSource& source) {
@@ -360,9 +409,14 @@ std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& c
     options.permissive = context.permissive;
     options.content_is_checked = context.verifier->verifies();
     options.warn = context.warn;
+    options.index = context.index;
     source = open_inflated(std::move(source), *context.cache, options);
   }
-  return Indexer(std::move(source), context).run();
+  const RecordIndex index = find_or_scan(
+      "tfrecord 1", {&source, 1}, context,
+      [&](OpenContext& own) { return Indexer(source, own).run(); },
+      [&](PageReader& page) { return RecordIndex::read(page, source); });
+  return std::make_shared<TfrecordTable>(index.records, FieldMaker(index, context).make());
 }
 
 }  // namespace

@@ -16,6 +16,9 @@ import unittest
 
 import numpy as np
 
+# What one test has found out, another one has to find out anew.
+_cache = tempfile.TemporaryDirectory(prefix="npyfs-cache-")
+os.environ["XDG_CACHE_HOME"] = _cache.name
 NPYFS = os.path.abspath(os.environ.get("NPYFS", "build/npyfs"))
 PAGE = mmap.PAGESIZE
 TIMEOUT = 60  # seconds after which a command counts as hanging
