@@ -9,4 +9,6 @@ const std::vector<SourcePtr>& File::sources() const {
   return none;
 }
 
+void File::require_unchanged() const { npyfs::require_unchanged(sources()); }
+
 }  // namespace npyfs

@@ -44,6 +44,10 @@ class File : public std::enable_shared_from_this<File> {
   // The same of what sources are put together from, for a file whose reads need not ask them.
   virtual void check_parts(std::int64_t /*second*/) const {}
 
+  // Throws kChanged if one of sources() is known to have changed; asks nobody. For every read, so
+  // that a file of many sources remembers the answer.
+  virtual void require_unchanged() const;
+
   // The content of a file that differs at every opening; the kernel keeps neither its size nor its
   // bytes. Nothing for every other file.
   virtual std::optional<std::string> text_now() const { return std::nullopt; }

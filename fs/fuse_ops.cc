@@ -378,7 +378,7 @@ void on_read(fuse_req_t req, fuse_ino_t ino, std::size_t nbytes, off_t offset,
     thread_local Gathered gathered;
     const Entry entry = find_entry(fs, ino);
     const File& opened = file_of(entry);
-    require_unchanged(opened.sources());
+    opened.require_unchanged();
     if (open_file.kept != nullptr) {
       if (open_file.kept->note_asked(nbytes) && !open_file.kept->is_complete()) {
         fs.on_much_read(entry.ino());

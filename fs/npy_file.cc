@@ -64,8 +64,17 @@ void NpyFile::plan_read(ByteRange range, Plan& plan) const {
   }
 }
 
+void NpyFile::require_unchanged() const {
+  // Counted before they are asked: what changes meanwhile is asked for again.
+  const std::uint64_t count = count_changed_sources();
+  if (count != asked_at_change_.load(std::memory_order_relaxed)) {
+    npyfs::require_unchanged(array_.sources);
+    asked_at_change_.store(count, std::memory_order_relaxed);
+  }
+}
+
 void NpyFile::check_unchanged(std::int64_t second) const {
-  require_unchanged(array_.sources);
+  require_unchanged();
   if (is_source_) {
     array_.whole->source->check_unchanged();
   }

@@ -36,6 +36,7 @@ class NpyFile : public File {
   void check_unchanged(std::int64_t second) const override;
   // As many parts of sources, not twice within one second either.
   void check_parts(std::int64_t second) const override;
+  void require_unchanged() const override;
 
   // The source, where it is a .npy file that is shown as it is.
   std::optional<int> open_backing() const override;
@@ -64,6 +65,7 @@ class NpyFile : public File {
   mutable std::atomic<std::int64_t> checked_second_{-1};
   mutable std::atomic<std::int64_t> parts_checked_second_{-1};
   mutable std::atomic<std::size_t> next_part_{0};
+  mutable std::atomic<std::uint64_t> asked_at_change_{0};  // as count_changed_sources() counts
   mutable std::atomic<std::size_t> next_look_{0};  // in array_.sources, counted on past their end
 };
 

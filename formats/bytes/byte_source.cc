@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kWindowDistances = 16;
 constexpr std::size_t kProbesOfGap = 8;
 
-std::atomic<bool> changed_sources{false};
+std::atomic<std::uint64_t> changed_sources{0};
 
 thread_local SourceWatch* innermost_watch = nullptr;
 thread_local OpenedFiles* innermost_opened = nullptr;
@@ -117,7 +117,7 @@ void SourceWatch::check_unchanged() const {
 }
 
 void require_unchanged(const std::vector<SourcePtr>& sources) {
-  if (!any_source_changed()) {
+  if (count_changed_sources() == 0) {
     return;
   }
   for (const SourcePtr& source : sources) {
@@ -135,11 +135,12 @@ std::int64_t newest_mtime_ns(const std::vector<SourcePtr>& sources) {
   return newest;
 }
 
-bool any_source_changed() { return changed_sources.load(std::memory_order_relaxed); }
+std::uint64_t count_changed_sources() { return changed_sources.load(std::memory_order_acquire); }
 
 void ChangeMark::set() const {
-  set_.store(true, std::memory_order_relaxed);
-  changed_sources.store(true, std::memory_order_relaxed);
+  if (!set_.exchange(true, std::memory_order_relaxed)) {
+    changed_sources.fetch_add(1, std::memory_order_release);
+  }
 }
 
 std::shared_ptr<FileSource> FileSource::open(const std::string& path, const std::string& name,

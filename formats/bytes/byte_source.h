@@ -133,7 +133,8 @@ using SourcePtr = std::shared_ptr<const ByteSource>;
 // All of a small file. Throws kTooLarge where it has more than `most_nbytes`.
 std::string read_whole(const ByteSource& source, std::uint64_t most_nbytes);
 
-// Remembers that a source has changed; once set, any_source_changed() is true. Any thread.
+// Remembers that a source has changed; count_changed_sources() counts those that are set. Any
+// thread.
 class ChangeMark {
  public:
   bool is_set() const { return set_.load(std::memory_order_relaxed); }
@@ -188,9 +189,9 @@ class OpenedFiles {
   std::vector<File> files_;
 };
 
-// Whether any source of this process has ever been found changed: while it is false nobody needs to
-// ask one by one.
-bool any_source_changed();
+// How many sources of this process have ever been found changed: while that stays the same, nobody
+// needs to ask one by one again.
+std::uint64_t count_changed_sources();
 
 // Throws kChanged if one of `sources` has been found changed; asks nobody anew.
 void require_unchanged(const std::vector<SourcePtr>& sources);

@@ -54,6 +54,11 @@ class RegularFile::Use {
   int fd_;
 };
 
+RegularFile::RegularFile(std::string path, std::string name, Confinement confinement)
+    : path_(std::move(path)),
+      name_(name == path_ ? std::string() : std::move(name)),
+      confinement_(std::move(confinement)) {}
+
 std::unique_ptr<const RegularFile> RegularFile::open(std::string path, std::string name,
                                                      Confinement confinement) {
   std::unique_ptr<RegularFile> file(
@@ -86,7 +91,7 @@ bool RegularFile::look(Seen& seen, int fd, const char* path) {
 
 void RegularFile::require_regular(const Seen& seen) const {
   if (!S_ISREG(seen.mode)) {
-    throw file_error(ErrorKind::kUnsupported, name_,
+    throw file_error(ErrorKind::kUnsupported, name(),
                      S_ISDIR(seen.mode) ? "is a directory, expected a file" : "not a regular file");
   }
 }
@@ -96,21 +101,21 @@ int RegularFile::open_path(Seen& seen) const {
     if (errno == ENOENT || errno == ENOTDIR) {
       return -1;
     }
-    throw system_error(name_, "open", errno);
+    throw system_error(name(), "open", errno);
   }
   require_regular(seen);
   // O_NONBLOCK: should the path have become a FIFO since, opening it must not wait.
   const int fd =
       open_descriptor([&] { return ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
   if (fd < 0) {
-    throw system_error(name_, "open", errno);
+    throw system_error(name(), "open", errno);
   }
   try {
     if (!look(seen, fd)) {
-      throw system_error(name_, "look at", errno);
+      throw system_error(name(), "look at", errno);
     }
     require_regular(seen);
-    confinement_.require_within(fd, name_);
+    confinement_.require_within(fd, name());
   } catch (...) {
     ::close(fd);
     throw;
@@ -126,7 +131,7 @@ int RegularFile::open_same() const {
   try {
     fd = open_path(seen);
     if (fd < 0) {
-      throw system_error(name_, "open", errno);
+      throw system_error(name(), "open", errno);
     }
   } catch (const Error&) {
     require_unchanged();  // what is gone, or no file any more, has changed
@@ -136,7 +141,7 @@ int RegularFile::open_same() const {
                              (seen.made_at_ns != 0 || seen.changed_at_ns == seen_.changed_at_ns);
   if (seen.identity != seen_.identity || !is_same_inode) {
     ::close(fd);
-    throw changed_error(name_, "has changed");
+    throw changed_error(name(), "has changed");
   }
   return fd;
 }
@@ -145,19 +150,19 @@ void RegularFile::require_unchanged() const {
   Seen seen;
   if (!look(seen, AT_FDCWD, path_.c_str())) {
     if (errno != ENOENT && errno != ENOTDIR) {
-      throw system_error(name_, "look at", errno);  // it may well be the same when that has passed
+      throw system_error(name(), "look at", errno);  // it may well be the same when that has passed
     }
-    throw changed_error(name_, "has gone");
+    throw changed_error(name(), "has gone");
   }
   if (seen.identity != seen_.identity || seen.made_at_ns != seen_.made_at_ns) {
-    throw changed_error(name_, "has changed");
+    throw changed_error(name(), "has changed");
   }
 }
 
 std::int64_t RegularFile::changed_at_ns() const {
   Seen seen;
   if (!look(seen, Use(*this).fd())) {
-    throw system_error(name_, "look at", errno);
+    throw system_error(name(), "look at", errno);
   }
   return seen.changed_at_ns;
 }
@@ -174,7 +179,7 @@ std::size_t RegularFile::read(std::uint64_t offset, std::span<std::byte> out) co
     if (n > 0) {
       done += static_cast<std::size_t>(n);
     } else if (errno != EINTR) {
-      throw system_error(name_, fmt::format("read at byte {}", offset + done), errno);
+      throw system_error(name(), fmt::format("read at byte {}", offset + done), errno);
     }
   }
   return done;
@@ -198,7 +203,7 @@ int RegularFile::open_again() const {
   const Use use(*this);
   const int fd = open_descriptor([&] { return ::fcntl(use.fd(), F_DUPFD_CLOEXEC, 0); });
   if (fd < 0) {
-    throw system_error(name_, "open", errno);
+    throw system_error(name(), "open", errno);
   }
   return fd;
 }

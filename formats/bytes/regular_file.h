@@ -51,7 +51,7 @@ class RegularFile {
   RegularFile& operator=(const RegularFile&) = delete;
 
   const std::string& path() const { return path_; }
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return name_.empty() ? path_ : name_; }
   // When it was opened the first time.
   const Identity& identity() const { return seen_.identity; }
   std::uint64_t nbytes() const { return seen_.identity.nbytes; }
@@ -81,8 +81,7 @@ class RegularFile {
   // Has it open while it lives.
   class Use;
 
-  RegularFile(std::string path, std::string name, Confinement confinement)
-      : path_(std::move(path)), name_(std::move(name)), confinement_(std::move(confinement)) {}
+  RegularFile(std::string path, std::string name, Confinement confinement);
 
   // At the file that `fd` has open; with a path, at what that leads to. False, and errno, where
   // there is none, or none that may be looked at.
@@ -93,7 +92,7 @@ class RegularFile {
   int open_same() const;
 
   std::string path_;
-  std::string name_;
+  std::string name_;  // empty: as path_; there may be 100,000 of them
   Confinement confinement_;
   Seen seen_;
   mutable PooledDescriptor descriptor_;

@@ -78,6 +78,21 @@ TEST_F(NpyFileTest, LooksAtManySourcesInTurn) {
   }
 }
 
+// Reads ask each time: of many sources only after one, of whatever file, was found changed.
+TEST_F(NpyFileTest, RemembersThatNoneHasChanged) {
+  make(2);
+  const ChangeMark of_another;
+  of_another.set();
+  file_->require_unchanged();
+  sources_[1]->set_changed();
+  file_->require_unchanged();  // a FakeSource is not counted
+  const ChangeMark counted;
+  counted.set();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(refusal_of([&] { file_->require_unchanged(); }).text, "s1 has changed");
+  }
+}
+
 TEST_F(NpyFileTest, WithoutSourcesThereIsNothingToLookAt) {
   make(0);
   file_->check_unchanged(1);
