@@ -8,12 +8,16 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "cli/mount_table.h"
+#include "cli/source_places.h"
 #include "formats/bytes/error.h"
+#include "formats/bytes/local_storage.h"
 #include "formats/bytes/paths.h"
 #include "formats/registry.h"
 
@@ -42,7 +46,7 @@ class RealPaths {
 };
 
 // What arrays depend on besides the files that were opened.
-std::string shaping_text(const CommandLine& command_line) {
+std::string shaping_text(const CommandLine& command_line, const std::string& sources) {
   const auto lines_of = [](const std::vector<std::string>& lines) {
     std::string text;
     for (const std::string& line : lines) {
@@ -50,7 +54,7 @@ std::string shaping_text(const CommandLine& command_line) {
     }
     return text;
   };
-  std::string text = lines_of(command_line.sources) + "\n" + lines_of(command_line.shaping);
+  std::string text = sources + "\n" + lines_of(command_line.shaping);
   // With --permissive it decides which records there are.
   text += command_line.dataset.verify == Verify::kMount ? "\nverify=mount" : "";
   // What stands in files that options name.
@@ -73,6 +77,36 @@ const char* volatile_option(const CommandLine& command_line) {
     }
   }
   return nullptr;
+}
+
+// Where records have one split, it is but a name, which stands in no array. Nothing is cut by it.
+std::string only_split(const CommandLine& command_line, const LoadedDataset& loaded) {
+  const Dataset& dataset = loaded.dataset;
+  const SplitRule& rule = command_line.dataset.split_rule;
+  const bool is_only = loaded.may_move && loaded.are_records && dataset.splits.size() == 1 &&
+                       dataset.arrays.empty() && dataset.splits[0].groups.empty() &&
+                       rule.shares.empty() && rule.lists.empty() &&
+                       splits_of_sources(command_line.sources) <= 1;
+  return is_only ? printable(dataset.splits[0].name) : "";
+}
+
+// The paths of sources from the folder on, by their path_hash; none where no folder is meant.
+std::unordered_map<std::uint64_t, std::string> places_from(const std::string& folder,
+                                                           const Dataset& dataset) {
+  std::unordered_map<std::uint64_t, std::string> places;
+  if (folder.empty()) {
+    return places;
+  }
+  for_each_array(dataset, [&](const std::string& /*path*/, const NamedArray& array) {
+    for (const SourcePtr& source : array.sources) {
+      const std::string path = source->path();
+      const auto [place, is_new] = places.try_emplace(std::hash<std::string>()(path));
+      if (is_new) {
+        place->second = path_from(path, folder);
+      }
+    }
+  });
+  return places;
 }
 
 KeptOptions folder_options(const CommandLine& command_line,
@@ -107,10 +141,20 @@ KeepOptions keep_options(const CommandLine& command_line, LoadedDataset& loaded,
   keep.folder =
       KeptFolder::open(command_line.cache_dir, folder_options(command_line, std::move(tell)));
   keep.version = NPYFS_VERSION;
-  std::string depends_on = shaping_text(command_line);
+  keep.only_split = only_split(command_line, loaded);
+  const std::string folder = loaded.may_move ? folder_of_sources(command_line.sources) : "";
+  std::string depends_on = shaping_text(
+      command_line, text_of_sources(command_line.sources, folder, keep.only_split.empty()));
+  // Paths that stand in a file may begin where the program was started.
+  depends_on += loaded.may_move ? "" : "\n" + absolute_path_of("");
+  const std::unordered_map<std::uint64_t, std::string> places = places_from(folder, loaded.dataset);
   // A million of them are no longer needed once the mount serves.
   for (const OpenedFiles::File& file : std::exchange(loaded.opened, {})) {
-    depends_on += fmt::format("\n{} {:x}", file.identity.text(), file.path_hash);
+    const auto place = places.find(file.path_hash);
+    depends_on +=
+        place != places.end()
+            ? fmt::format("\n{} {}:{}", file.identity.text(), place->second.size(), place->second)
+            : fmt::format("\n{} {:x}", file.identity.text(), file.path_hash);
   }
   keep.dataset = sha256(depends_on);
   return keep;

@@ -18,10 +18,12 @@
 #include <utility>
 #include <vector>
 
+#include "cli/source_places.h"
 #include "cli/sources.h"
 #include "formats/bytes/error.h"
 #include "formats/bytes/storage.h"
 #include "formats/bytes/unpack.h"
+#include "formats/registry.h"
 #include "index/set_index.h"
 
 namespace npyfs {
@@ -146,8 +148,27 @@ std::shared_ptr<SetIndex> open_index(const CommandLine& command_line) {
                          .target = command_line.index_target});
 }
 
+// No path stands in a file, or none that leads to one that is there.
+void note_places(const CommandLine& command_line, const std::vector<OpenedSource>& sources,
+                 LoadedDataset& loaded) {
+  const auto is_of_names = [](const OpenedSource& source) {
+    const Format* format = find_format(source.format);
+    return format != nullptr && names_no_paths(*format);
+  };
+  const auto is_store = [](const OpenedSource& source) { return source.tables.empty(); };
+  loaded.are_records = std::none_of(sources.begin(), sources.end(), is_store);
+  loaded.may_move = std::all_of(sources.begin(), sources.end(), is_of_names);
+  if (!loaded.may_move && !loaded.opened.empty() &&
+      std::all_of(sources.begin(), sources.end(), is_store)) {
+    const auto named = hashes_of_files(command_line.sources);
+    loaded.may_move = std::all_of(
+        loaded.opened.begin(), loaded.opened.end(),
+        [&](const OpenedFiles::File& file) { return named.count(file.path_hash) != 0; });
+  }
+}
+
 Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCache& cache,
-             std::vector<OpenedFiles::File>& opened, IndexResult& index_result, const Warn& warn) {
+             LoadedDataset& loaded, const Warn& warn) {
   std::optional<OpenedFiles> files;
   if (!command_line.cache_dir.empty()) {
     files.emplace();
@@ -187,9 +208,10 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
     }
   }
   check.visit(dataset);
-  index_result = index->finish();
+  loaded.index = index->finish();
   if (files) {
-    opened = files->files();
+    loaded.opened = files->files();
+    note_places(command_line, sources, loaded);
   }
   return dataset;
 }
@@ -203,7 +225,7 @@ void print_warning(const std::string& text) {
 LoadedDataset::LoadedDataset(const CommandLine& command_line, const Warn& warn)
     : verified(command_line.dataset.verify),
       cache(command_line.cache_nbytes.value_or(default_cache_nbytes()), verified),
-      dataset(load(command_line, verified, cache, opened, index, warn)) {}
+      dataset(load(command_line, verified, cache, *this, warn)) {}
 
 std::string index_folder(const CommandLine& command_line) {
   return command_line.index_dir ? *command_line.index_dir : default_index_folder();

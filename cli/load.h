@@ -30,9 +30,13 @@ struct LoadedDataset {
   LoadedDataset& operator=(const LoadedDataset&) = delete;
 
   VerifiedRecords verified;
-  // All files that were opened to find out what there is; only for a mount with --cache-dir.
+  // All files that were opened to find out what there is; only with --cache-dir.
   std::vector<OpenedFiles::File> opened;
   IndexResult index;
+  // Whether the arrays are the same wherever the folder of the SOURCEs lies, and whether they are
+  // records, all of them; the same.
+  bool may_move = false;
+  bool are_records = false;
   BlockCache cache;
   Dataset dataset;
 };

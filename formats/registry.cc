@@ -108,6 +108,11 @@ const Format* find_format(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
+bool names_no_paths(const Format& format) {
+  static const std::array names = {kTar.name, kRecordio.name, kTfrecord.name, kFfrecord.name};
+  return std::find(names.begin(), names.end(), std::string_view(format.name)) != names.end();
+}
+
 bool has_extension(const Format& format, std::string_view path) {
   const std::string extension = extension_of(path, format);
   return std::find(format.extensions.begin(), format.extensions.end(), extension) !=

@@ -18,6 +18,10 @@ std::span<const Format> formats();
 // Null where there is none of that name.
 const Format* find_format(std::string_view name);
 
+// Whether all that belongs to a SOURCE of the format is found by names below its folder: no path
+// stands in any file, so that it makes no difference where that folder lies.
+bool names_no_paths(const Format& format);
+
 // Whether the name of `path` ends in one of the format's extensions, in any case; a trailing .gz
 // (or the extension of another packing that the format takes) and the number of a shard
 // (-00001-of-00002) do not count.

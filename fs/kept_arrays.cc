@@ -21,6 +21,13 @@ std::span<const std::byte> header_of(const File& file) {
   return std::as_bytes(std::span(dynamic_cast<const NpyFile&>(file).header()));
 }
 
+// "train/x.npy", or "*/x.npy" where "train" is but a name: no split is called so.
+std::string place_of(const std::string& path, const std::string& only_split) {
+  return only_split.empty() || !path.starts_with(only_split + "/")
+             ? path
+             : "*" + path.substr(only_split.size());
+}
+
 std::string label_text(const std::string& path, const NamedArray& array) {
   return path + "\n" + (array.sources.empty() ? "" : array.sources.front()->path());
 }
@@ -61,7 +68,7 @@ std::optional<KeptKey> kept_key(const KeepOptions& options, const std::string& p
   }
   return KeyWriter()
       .add("version", options.version)
-      .add("path", path)
+      .add("path", place_of(path, options.only_split))
       .add("format", array.format)
       .add("header", npy.header())
       .add("dataset", text_of(options.dataset))

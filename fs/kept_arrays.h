@@ -34,6 +34,8 @@ struct KeepOptions {
   // of them with every file that was opened to find out what there is, each in its place.
   std::string version;
   Digest dataset{};
+  // The split of a data set whose arrays are the same whatever their split is called; else empty.
+  std::string only_split{};
 };
 
 // Why an array is not kept, in words that follow "not kept".

@@ -1,10 +1,12 @@
 """npyfs fill, npyfs mount --fill and npyfs cache: what they keep, say and leave alone."""
 
 import gzip
+import io
 import json
 import os
 import signal
 import subprocess
+import tarfile
 import time
 
 import numpy as np
@@ -344,6 +346,126 @@ class Cache(FillTest):
         self.cached("--drop")
         np.testing.assert_array_equal(array, self.rows)
         np.testing.assert_array_equal(np.load(mnt / "train/x.npy", mmap_mode="r"), self.rows)
+
+
+class Places(FillTest):
+    """What an array is found by again: not by where its sources lie, but by what they are to it."""
+
+    def mounted(self, *sources, file):
+        mnt = self.mount("--cache-dir", self.cache, *sources, name=f"m{len(os.listdir(self.folder))}")
+        try:
+            return (mnt / file).read_bytes()
+        finally:
+            unmount(mnt)
+
+    def maps(self):
+        return len(list(self.cache.glob("*.map")))
+
+    def test_however_a_source_is_written(self):
+        self.fill()
+        at = {"cwd": self.folder}
+        for words in (["data.ffr"], ["./data.ffr"], ["train=data.ffr"], ["val=ffrecord:data.ffr"]):
+            done = npyfs("fill", "--cache-dir", self.cache, *words, **at)
+            self.assertIn("1 of them before" if "ffrecord:" not in words[0] else "1 of 1", done.stdout, words)
+        self.assertEqual(self.maps(), 2)  # a FORMAT may change what a file is
+
+    def test_wherever_the_folder_lies(self):
+        places = [self.folder / "one", self.folder / "two"]
+        places[0].mkdir()
+        for split in ("train", "val"):
+            self.rows[0, 0] ^= 1
+            write_ffrecord(places[0] / f"{split}.ffr", self.rows)
+        self.fill(source=places[0])
+        places[0].rename(places[1])
+        self.assertIn("2 of them before", self.fill(source=places[1]).stdout)
+        self.assertEqual(self.maps(), 2)
+
+    def test_another_name_in_the_folder_is_another_array(self):
+        folder = self.folder / "set"
+        folder.mkdir()
+        write_ffrecord(folder / "a.ffr", self.rows)
+        write_ffrecord(folder / "b.ffr", self.rows[::-1])
+        read = [self.mounted(folder, file="train/x.npy")]
+        (folder / "a.ffr").rename(folder / "c.ffr")
+        read.append(self.mounted(folder, file="train/x.npy"))
+        self.assertEqual(read, [saved(np.concatenate([self.rows, self.rows[::-1]])),
+                                saved(np.concatenate([self.rows[::-1], self.rows]))])
+
+    def shard(self, path, seed):
+        """Samples k000 to k199 in an order of their own; of each a row of its number."""
+        order = np.random.default_rng(seed).permutation(200)
+        with tarfile.open(path, "w") as tar:
+            for i in order:
+                payload = saved(np.full(64, i, "<f4"))
+                member = tarfile.TarInfo(f"k{i:03}.npy")
+                member.size = len(payload)
+                tar.addfile(member, io.BytesIO(payload))
+        return order
+
+    def rows_of(self, order):
+        return saved(np.repeat(order.astype("<f4")[:, None], 64, axis=1))
+
+    def test_shards_that_change_places(self):
+        """Each joined row is where the split's first source has its key; all files stay the same."""
+        a, b, c = (self.folder / f"{name}.tar" for name in "abc")
+        order_of = {path: self.shard(path, seed) for seed, path in enumerate((a, b, c))}
+        sources = [f"train={a}", f"val={c}", f"train/y={b}"]
+        self.assertEqual(self.mounted(*sources, file="train/y.npy"), self.rows_of(order_of[a]))
+        for old, new in ((a, self.folder / "t"), (c, a), (self.folder / "t", c)):
+            old.rename(new)
+        self.assertEqual(self.mounted(*sources, file="train/y.npy"), self.rows_of(order_of[c]))
+        swapped = [f"val={c}", f"train={a}", f"train/y={b}"]
+        self.assertEqual(self.mounted(*swapped, file="train/y.npy"), self.rows_of(order_of[c]))
+        other = [f"train={c}", f"val={a}", f"train/y={b}"]
+        self.assertEqual(self.mounted(*other, file="train/y.npy"), self.rows_of(order_of[a]))
+
+    def test_shards_that_change_splits_by_their_names(self):
+        """Both are opened in the same order before and after."""
+        folder = self.folder / "set"
+        folder.mkdir()
+        first = self.shard(folder / "dev-1.tar", 1)
+        second = self.shard(folder / "train-2.tar", 2)
+        labels = self.folder / "labels.tar"
+        self.shard(labels, 3)
+        sources = [folder, f"val/y={labels}"]
+        self.assertEqual(self.mounted(*sources, file="val/y.npy"), self.rows_of(first))
+        (folder / "dev-1.tar").rename(folder / "tr-1.tar")
+        (folder / "train-2.tar").rename(folder / "val-2.tar")
+        self.assertEqual(self.mounted(*sources, file="val/y.npy"), self.rows_of(second))
+
+    def test_the_name_of_an_only_split_says_nothing(self):
+        a, b = self.folder / "a.tar", self.folder / "b.tar"
+        order = self.shard(a, 1)
+        self.shard(b, 2)
+        for split in ("train", "val", "other"):
+            self.assertEqual(self.mounted(f"{split}={a}", f"{split}/y={b}", file=f"{split}/y.npy"),
+                             self.rows_of(order))
+        self.assertEqual(self.maps(), 1)
+        # Where it is cut by its name, it says which records there are.
+        cut = ["--split", "train=0.5,val=0.5", a]
+        self.assertNotEqual(self.mounted(*cut, file="train/x.npy"), self.mounted(*cut, file="val/x.npy"))
+
+    def test_scripts_stay_where_they_are(self):
+        """A path that stands in a script leads elsewhere from another folder."""
+        tables = {}
+        for name in ("one", "two"):
+            folder = self.folder / name
+            folder.mkdir()
+            values = np.random.default_rng(len(tables)).random((200, 40)).astype("<f4")
+            with open(folder / "a.ark", "wb") as ark:
+                lines = []
+                for i, row in enumerate(values):
+                    ark.write(f"k{i:03} ".encode())
+                    lines.append(f"k{i:03} a.ark:{ark.tell()}\n")
+                    ark.write(b"\0BFV \4" + np.int32(40).tobytes() + row.tobytes())
+            tables[name] = values
+        script = self.folder / "a.scp"
+        script.write_text("".join(lines))
+        for name in ("one", "two", "one"):
+            done = npyfs("fill", "--cache-dir", self.cache, f"scp:{script}", cwd=self.folder / name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        kept = sorted(file.read_bytes() for file in self.complete())
+        self.assertEqual(kept, sorted(saved(values) for values in tables.values()))
 
 
 if __name__ == "__main__":
