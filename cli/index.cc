@@ -24,6 +24,12 @@ int run_index(const CommandLine& command_line) {
           ? fmt::format("{} pages were known; there is nothing to write", index.hits)
           : fmt::format("{}: {} pages, {} bytes", printable(index.path), index.pages, index.nbytes);
   std::printf("%s\n", text.c_str());
+  if (index.too_new > 0) {
+    print_warning(
+        fmt::format("{} pages are not kept, as their sources were written to a moment ago, "
+                    "or will have been; run it again",
+                    index.too_new));
+  }
   return 0;
 }
 

@@ -23,6 +23,7 @@
 #include "formats/bytes/error.h"
 #include "formats/bytes/storage.h"
 #include "formats/bytes/unpack.h"
+#include "formats/kept_page.h"
 #include "formats/registry.h"
 #include "index/set_index.h"
 
@@ -129,22 +130,25 @@ class OncePerSource {
   std::unordered_set<const ByteSource*> met_;
 };
 
-// What tells the data set from others: its sources as they were named, and where.
-std::string set_text(const CommandLine& command_line) {
-  std::string text = std::filesystem::current_path().string();
-  for (const auto& lines : {command_line.sources, command_line.shaping}) {
-    for (const std::string& line : lines) {
-      text += fmt::format("\n{}", line);
-    }
+// What tells the data set from others: its sources as they were named, and where, and what the user
+// said that pages depend on.
+std::string set_text(const CommandLine& command_line, const OpenContext& context) {
+  std::error_code unknown;
+  PageKey key = page_key_of(context);
+  key.add(std::filesystem::current_path(unknown).string());
+  for (const std::string& source : command_line.sources) {
+    key.add(source);
   }
-  return text;
+  return key.text();
 }
 
-std::shared_ptr<SetIndex> open_index(const CommandLine& command_line) {
+std::shared_ptr<SetIndex> open_index(const CommandLine& command_line, const OpenContext& context) {
   return SetIndex::open({.folder = index_folder(command_line),
-                         .set = set_text(command_line),
+                         .version = NPYFS_VERSION,
+                         .set = set_text(command_line, context),
                          .made_ahead = command_line.index_file,
                          .keeps_all = command_line.verb == Verb::kIndex,
+                         .finds_nothing = command_line.dataset.verify == Verify::kMount,
                          .target = command_line.index_target});
 }
 
@@ -180,7 +184,7 @@ Dataset load(const CommandLine& command_line, const Verifier& verified, ChunkCac
   context.options = command_line.format_options;
   context.warn = warn;
   context.cache = &cache;
-  const std::shared_ptr<SetIndex> index = open_index(command_line);
+  const std::shared_ptr<SetIndex> index = open_index(command_line, context);
   context.index = index;
   context.unpack_pool = std::make_shared<UnpackPool>();
   context.unpack_pool->cache_nbytes = command_line.cache_nbytes.value_or(default_cache_nbytes());

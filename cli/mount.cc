@@ -133,7 +133,9 @@ int run_mount(const CommandLine& command_line) {
   require_sources_outside(loaded.dataset, options.mountpoint);
   require_cache_outside(command_line, options.mountpoint);
   options.keep = keep(command_line, loaded);
-  options.index = IndexFigures{loaded.index.hits, loaded.index.misses};
+  if (!index_folder(command_line).empty() || !command_line.index_file.empty()) {
+    options.index = IndexFigures{loaded.index.hits, loaded.index.misses};
+  }
   options.fill = command_line.fill;
   return serve_dataset(loaded.dataset, loaded.cache, loaded.verified, options);
 }

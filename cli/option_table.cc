@@ -178,14 +178,14 @@ const std::array<OptionRow, 42> kOwnRows = {{
        line.cache_dir_nbytes = parse_nbytes(option, text);
      }},
     {Place::kDataset, "index-dir", "DIR", nullptr,
-     "keeps where records lie here, or none\n(default: npyfs in $XDG_CACHE_HOME or ~/.cache)",
+     "folder of the kept index, or none\n(default: npyfs in $XDG_CACHE_HOME or ~/.cache)",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        if (text.empty()) {
          throw Error(ErrorKind::kUsage, "--index-dir: it is empty, expected a folder or none");
        }
        line.index_dir = text == "none" ? "" : text;
      }},
-    {Place::kDataset, "index", "FILE", nullptr, "takes that from what npyfs index has written",
+    {Place::kDataset, "index", "FILE", nullptr, "the kept index that npyfs index -o has written",
      [](CommandLine& line, std::string_view /*option*/, const std::string& text) {
        line.index_file = text;
      }},

@@ -232,10 +232,13 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     }
   }
   if (line.verb == Verb::kIndex && !collected.mount_options.empty()) {
-    line.index_target = std::exchange(collected.mount_options, {}).back();
+    if (collected.mount_options.size() > 1) {
+      throw Error(ErrorKind::kUsage, "npyfs index: -o stands there twice, expected one FILE");
+    }
+    line.index_target = std::exchange(collected.mount_options, {}).front();
   }
   if (!collected.mount_options.empty() && line.verb != Verb::kMount) {
-    throw Error(ErrorKind::kUsage, "-o belongs to npyfs mount");
+    throw Error(ErrorKind::kUsage, "-o belongs to npyfs mount, index");
   }
   for (const std::string& text : collected.mount_options) {
     apply_mount_options(line, text);

@@ -2,30 +2,37 @@
 
 #include "formats/kept_page.h"
 
+#include <string>
+
 namespace npyfs {
+
+PageKey page_key_of(const OpenContext& context) {
+  PageKey key;
+  key.add(context.permissive ? "permissive" : "");
+  key.add(context.verifier->verifies() ? "verified" : "");
+  key.add(std::to_string(context.decode.size()));
+  for (const auto& [name, value] : context.decode) {
+    key.add(name);
+    key.add(value);
+  }
+  key.add(std::to_string(context.options.size()));
+  for (const auto& [name, values] : context.options) {
+    key.add(name);
+    key.add(std::to_string(values.size()));
+    for (const std::string& value : values) {
+      key.add(value);
+    }
+  }
+  return key;
+}
 
 std::optional<PageKey> page_key(std::string_view kind, std::span<const SourcePtr> sources,
                                 const OpenContext& context) {
   if (context.index == nullptr) {
     return std::nullopt;
   }
-  PageKey key;
+  PageKey key = page_key_of(context);
   key.add(kind);
-  key.add(context.permissive ? "permissive" : "");
-  key.add(context.verifier->verifies() ? "verified" : "");
-  for (const auto& [name, value] : context.decode) {
-    key.add(name);
-    key.add(value);
-  }
-  key.add("");
-  for (const auto& [name, values] : context.options) {
-    key.add(name);
-    for (const std::string& value : values) {
-      key.add(value);
-    }
-    key.add("");
-  }
-  key.add("");
   for (const SourcePtr& source : sources) {
     if (!key.add_source(*source)) {
       return std::nullopt;

@@ -16,6 +16,9 @@
 
 namespace npyfs {
 
+// What every page depends on that the user said.
+PageKey page_key_of(const OpenContext& context);
+
 // Nothing where nothing is kept: there is no index, or a source that is no file. `kind` names what
 // is in the page, and its version: "tar 1".
 std::optional<PageKey> page_key(std::string_view kind, std::span<const SourcePtr> sources,
@@ -24,7 +27,7 @@ std::optional<PageKey> page_key(std::string_view kind, std::span<const SourcePtr
 // The warnings of a scan are part of what it finds: who finds the page hears them, too.
 class ScanWarnings {
  public:
-  // A context whose warnings are told and noted here.
+  // A context whose warnings are told and noted here. Neither this nor `context` may go before it.
   OpenContext noting(const OpenContext& context);
   void write(PageWriter& page) const;
   static ScanWarnings read(PageReader& page);
@@ -35,7 +38,8 @@ class ScanWarnings {
 };
 
 // What a scan of `sources` finds: `scan(context)` returns it, or `read(page)` where an earlier scan
-// was kept. It has write(page). Throws what scan() throws.
+// was kept. Its type has write(PageWriter&) const. Throws what scan() throws, and kIo where the
+// index has to be written and cannot be. One thread.
 template <typename Scan, typename Read>
 auto find_or_scan(std::string_view kind, std::span<const SourcePtr> sources, OpenContext& context,
                   const Scan& scan, const Read& read) {

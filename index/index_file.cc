@@ -53,14 +53,21 @@ bool before(const PageEntry& entry, const PageName& name) { return entry.name < 
 
 }  // namespace
 
-PageName page_name(const PageKey& key) { return name_of(key.text()); }
+PageName page_name(const std::string& version, const PageKey& key) {
+  return name_of(version + "\n" + key.text());
+}
 
-PageName portable_page_name(const PageKey& key, const std::string& folder) {
-  if (key.path().empty()) {
+PageName portable_page_name(const std::string& version, const PageKey& key,
+                            const std::string& folder) {
+  if (key.sources().empty()) {
     return kNoPageName;
   }
-  const std::string path = std::filesystem::path(key.path()).lexically_relative(folder).string();
-  return name_of(fmt::format("{}\n{}\n{} {}", key.things(), path, key.nbytes(), key.mtime_ns()));
+  std::string text = version + "\n" + key.things();
+  for (const PageKey::Source& source : key.sources()) {
+    const std::string path = std::filesystem::path(source.path).lexically_relative(folder).string();
+    text += fmt::format("\n{}:{} {} {}", path.size(), path, source.nbytes, source.mtime_ns);
+  }
+  return name_of(text);
 }
 
 std::shared_ptr<const IndexFile> IndexFile::open(DiskFile file, Trust trust) {
@@ -105,6 +112,7 @@ bool IndexFile::read_manifest() {
   return crc32c(std::as_bytes(entries_)) == tail.manifest_crc &&
          std::all_of(entries_.begin(), entries_.end(), [&](const PageEntry& entry) {
            return entry.offset % sizeof(std::uint64_t) == 0 &&
+                  entry.nbytes % sizeof(std::uint64_t) == 0 &&
                   entry.offset <= tail.manifest_offset &&
                   entry.nbytes <= tail.manifest_offset - entry.offset;
          });
@@ -167,7 +175,7 @@ void IndexFileWriter::flush() {
 }
 
 void IndexFileWriter::put(std::span<const std::byte> bytes) {
-  if (buffer_.size() + bytes.size() > kBufferNbytes) {
+  if (buffer_.size() + bytes.size() >= kBufferNbytes) {
     flush();
   }
   if (bytes.size() >= kBufferNbytes) {
@@ -198,6 +206,12 @@ void IndexFileWriter::add_bytes(const PageName& name, const PageName& portable_n
                       .nbytes = bytes.size(),
                       .crc = crc32c(bytes)});
   put(bytes);
+}
+
+void IndexFileWriter::forget_last(const PageName& name) {
+  if (!entries_.empty() && entries_.back().name == name) {
+    entries_.pop_back();
+  }
 }
 
 const DiskFile& IndexFileWriter::finish() {

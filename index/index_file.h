@@ -23,11 +23,13 @@ namespace npyfs {
 using PageName = std::array<std::byte, 16>;
 inline constexpr PageName kNoPageName{};
 
-// Of a page on this machine: the first half of the SHA-256 of its key's text.
-PageName page_name(const PageKey& key);
+// Of a page on this machine: the first half of the SHA-256 of the program's version and the key's
+// text.
+PageName page_name(const std::string& version, const PageKey& key);
 // Of a page that may be used on other machines: of what counts, the source's path relative to
-// `folder`, its size and mtime. kNoPageName for a page of several sources.
-PageName portable_page_name(const PageKey& key, const std::string& folder);
+// `folder`, its size and mtime. kNoPageName for a page of many sources.
+PageName portable_page_name(const std::string& version, const PageKey& key,
+                            const std::string& folder);
 
 // Where a page lies in its file, as the manifest has it.
 struct PageEntry {
@@ -40,7 +42,7 @@ struct PageEntry {
 };
 static_assert(sizeof(PageEntry) == 56);
 
-// An index file, open for reading. Immutable; what is read from it holds it.
+// An index file, open for reading; what is read from it holds it. One thread.
 class IndexFile : public std::enable_shared_from_this<IndexFile> {
  public:
   enum class Trust {
@@ -61,9 +63,10 @@ class IndexFile : public std::enable_shared_from_this<IndexFile> {
   // Null where it has no such page.
   const PageEntry* find(const PageName& name) const;
   const PageEntry* find_portable(const PageName& name) const;
-  // Empty where the page is damaged. Throws kIo.
+  // Nothing where the page is damaged. Throws kIo.
   std::optional<PageReader> read(const PageEntry& entry) const;
-  // The page's bytes, as read() has them.
+  // The page's bytes, unchecked; in `copy` where the file is not mapped, none if it was cut. Throws
+  // kIo.
   std::span<const std::byte> bytes(const PageEntry& entry, std::vector<std::uint64_t>& copy) const;
   std::size_t size() const { return entries_.size(); }
 
@@ -92,6 +95,10 @@ class IndexFileWriter {
            const std::function<void(PageWriter&)>& write);
   void add_bytes(const PageName& name, const PageName& portable_name,
                  std::span<const std::byte> bytes);
+  // Takes back the page that was added last, if it is the one of this name.
+  void forget_last(const PageName& name);
+  // Writes what it has so far, and makes the file if there is none yet. Throws kIo.
+  void flush();
   // Writes the manifest and syncs. Throws kIo.
   const DiskFile& finish();
   std::uint64_t nbytes() const { return nbytes_; }
@@ -99,7 +106,6 @@ class IndexFileWriter {
 
  private:
   void put(std::span<const std::byte> bytes);
-  void flush();
 
   std::function<DiskFile()> make_;
   DiskFile file_;

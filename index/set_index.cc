@@ -25,7 +25,7 @@ namespace npyfs {
 
 namespace {
 
-namespace fs = std::filesystem;
+namespace stdfs = std::filesystem;
 
 // Less is read again as fast as it is looked up.
 constexpr std::uint64_t kLeastSourceNbytes = std::uint64_t{4} << 20;
@@ -62,15 +62,64 @@ Stamp stamp_of(const struct stat& status) {
   return stamp;
 }
 
-// A file that was written to so lately that its mtime may stay the same when it is written to again
-// (file systems count in ticks of the clock, old ones in seconds).
-bool is_too_new(std::int64_t mtime_ns) {
+// Whether a file was written to so shortly before it was opened that its mtime may have stayed the
+// same when it was written to again (file systems count in ticks of the clock, old ones in
+// seconds).
+bool is_too_new(std::int64_t mtime_ns, std::chrono::system_clock::time_point opened_at) {
   using namespace std::chrono;
-  const auto age = system_clock::now().time_since_epoch() - nanoseconds(mtime_ns);
+  const auto age = opened_at.time_since_epoch() - nanoseconds(mtime_ns);
   return age < (mtime_ns % 1'000'000'000 == 0 ? seconds(2) : milliseconds(100));
 }
 
-std::string folder_of(const std::string& path) { return fs::absolute(path).parent_path().string(); }
+std::string folder_of(const std::string& path) {
+  std::error_code error;
+  const stdfs::path absolute = stdfs::absolute(path, error);
+  if (error) {
+    throw system_error(path, "find", error.value());
+  }
+  return absolute.lexically_normal().parent_path().string();
+}
+
+// `npyfs index -o` replaces nothing but indexes.
+void require_replaceable(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    return;
+  }
+  if (S_ISREG(status.st_mode)) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && IndexFile::open(DiskFile(fd, path), IndexFile::Trust::kForeign) != nullptr) {
+      return;
+    }
+  }
+  throw file_error(ErrorKind::kUsage, path,
+                   "there is something that is no index of this version, expected nothing or one "
+                   "to be replaced; name another FILE, or remove it");
+}
+
+// What it says of places in sources is believed: whoever can write to it could lead readers astray.
+void require_trustworthy(const DiskFile& file) {
+  const struct stat status = file.look();
+  const bool is_ours = status.st_uid == ::geteuid() || status.st_uid == 0;
+  if (!is_ours || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    throw file_error(ErrorKind::kUnsupported, file.name(),
+                     "another user can write to it, expected an index of one's own or root's; if "
+                     "it can be trusted, copy it beside the data and name the copy");
+  }
+}
+
+// "HEX.stamp", of a name that indexes have, with ending `ending`; else empty.
+std::string_view stem_of(std::string_view name, std::string_view ending) {
+  const std::string_view stem = name.substr(0, KeptKey::kNameLength);
+  return is_kept_name(stem) && name.substr(stem.size()) == ending ? stem : std::string_view();
+}
+
+// "HEX.PID.N.new".
+bool is_unfinished(std::string_view name) {
+  const std::string_view rest = name.substr(std::min(name.size(), KeptKey::kNameLength));
+  return is_kept_name(name.substr(0, KeptKey::kNameLength)) && rest.ends_with(kNewEnding) &&
+         rest.find_first_not_of(".0123456789new") == std::string_view::npos;
+}
 
 }  // namespace
 
@@ -91,8 +140,9 @@ std::shared_ptr<SetIndex> SetIndex::open(SetIndexOptions options) {
     if (fd < 0) {
       throw system_error(given.made_ahead, "open", errno);
     }
-    index->made_ahead_ =
-        IndexFile::open(DiskFile(fd, given.made_ahead), IndexFile::Trust::kForeign);
+    DiskFile file(fd, given.made_ahead);
+    require_trustworthy(file);
+    index->made_ahead_ = IndexFile::open(std::move(file), IndexFile::Trust::kForeign);
     if (index->made_ahead_ == nullptr) {
       throw file_error(ErrorKind::kCorrupt, given.made_ahead,
                        "it is no index of this version, expected what `npyfs index -o` has "
@@ -101,17 +151,24 @@ std::shared_ptr<SetIndex> SetIndex::open(SetIndexOptions options) {
     index->made_ahead_folder_ = folder_of(given.made_ahead);
   }
   if (!given.target.empty()) {
+    require_replaceable(given.target);
     index->target_folder_ = folder_of(given.target);
   }
   try {
     index->open_folder();
     index->is_usable_ = !given.folder.empty();
   } catch (const Error&) {
+    if (given.keeps_all && given.target.empty()) {
+      throw;
+    }
     index->file_.reset();
   }
   // The sources need the descriptors.
   index->folder_.reset();
   index->start_writing();
+  if (!given.target.empty()) {
+    index->writer_->flush();  // what cannot be written is said before hours of reading
+  }
   return index;
 }
 
@@ -122,11 +179,11 @@ void SetIndex::open_folder() {
     return;
   }
   std::error_code ignored;
-  fs::create_directories(fs::path(options_.folder).parent_path(), ignored);
+  stdfs::create_directories(stdfs::path(options_.folder).parent_path(), ignored);
   folder_.emplace(options_.folder);
   PageKey key;
   key.add(options_.set);
-  for (const std::byte byte : page_name(key)) {
+  for (const std::byte byte : page_name(options_.version, key)) {
     name_ += fmt::format("{:02x}", static_cast<unsigned>(byte));
   }
   if (!folder_->look(name_ + kIndexEnding)) {
@@ -189,14 +246,21 @@ void SetIndex::give_up() noexcept {
 }
 
 PageName SetIndex::portable_name(const PageKey& key, const std::string& index_path) const {
-  return index_path.empty() ? kNoPageName : portable_page_name(key, index_path);
+  return index_path.empty() ? kNoPageName : portable_page_name(options_.version, key, index_path);
 }
 
 std::optional<PageReader> SetIndex::find(const PageKey& key) {
+  std::optional<PageReader> page;
   try {
-    const PageEntry* const entry = file_ != nullptr ? file_->find(page_name(key)) : nullptr;
+    if (options_.finds_nothing) {
+      ++result_.misses;
+      return std::nullopt;
+    }
+    const PageEntry* const entry =
+        file_ != nullptr ? file_->find(page_name(options_.version, key)) : nullptr;
     if (entry != nullptr) {
-      if (auto page = file_->read(*entry)) {
+      page = file_->read(*entry);
+      if (page) {
         used_.insert({entry, portable_name(key, target_folder_)});
         ++result_.hits;
         return page;
@@ -206,30 +270,29 @@ std::optional<PageReader> SetIndex::find(const PageKey& key) {
         made_ahead_ != nullptr ? made_ahead_->find_portable(portable_name(key, made_ahead_folder_))
                                : nullptr;
     if (ahead != nullptr) {
-      if (auto page = made_ahead_->read(*ahead)) {
-        add_copy(key, *ahead);
-        ++result_.hits;
-        return page;
-      }
+      page = made_ahead_->read(*ahead);
     }
   } catch (const Error&) {
     // A disk that fails is a miss.
   }
-  ++result_.misses;
-  return std::nullopt;
+  if (!page) {
+    ++result_.misses;
+    return std::nullopt;
+  }
+  ++result_.hits;
+  add_copy(key, *page);
+  return page;
 }
 
 // So that the next opening finds it in the folder.
-void SetIndex::add_copy(const PageKey& key, const PageEntry& entry) {
-  if (!writer_) {
-    return;
+void SetIndex::add_copy(const PageKey& key, const PageReader& page) {
+  if (writer_ && !is_too_new(key.mtime_ns(), opened_at_)) {
+    attempt([&] {
+      writer_->add_bytes(page_name(options_.version, key), portable_name(key, target_folder_),
+                         page.left());
+    });
+    source_nbytes_ += key.nbytes();
   }
-  std::vector<std::uint64_t> copy;
-  attempt([&] {
-    writer_->add_bytes(page_name(key), portable_name(key, target_folder_),
-                       made_ahead_->bytes(entry, copy));
-  });
-  source_nbytes_ += key.nbytes();
 }
 
 template <typename Action>
@@ -238,20 +301,26 @@ void SetIndex::attempt(const Action& action) {
     action();
   } catch (const Error&) {
     give_up();
-    if (!options_.target.empty()) {
+    if (options_.keeps_all || !options_.target.empty()) {
       throw;
     }
   }
 }
 
 void SetIndex::keep(const PageKey& key, const std::function<void(PageWriter&)>& write) {
-  if (!writer_ || is_too_new(key.mtime_ns())) {
+  if (is_too_new(key.mtime_ns(), opened_at_)) {
+    ++result_.too_new;
     return;
   }
-  const PageName name = page_name(key);
-  if (const PageEntry* const entry = file_ != nullptr ? file_->find(name) : nullptr) {
-    used_.erase({entry, {}});  // it was found, and could not be understood
+  if (!writer_) {
+    return;
   }
+  const PageName name = page_name(options_.version, key);
+  // One that was found, and could not be understood.
+  if (const PageEntry* const entry = file_ != nullptr ? file_->find(name) : nullptr) {
+    used_.erase({entry, {}});
+  }
+  writer_->forget_last(name);
   attempt([&] { writer_->add(name, portable_name(key, target_folder_), write); });
   source_nbytes_ += key.nbytes();
 }
@@ -299,17 +368,20 @@ void SetIndex::write_stamp(const DiskFile& index_file) {
 void SetIndex::clean_folder() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   for (const std::string& name : folder_->names()) {
-    const fs::path path(name);
     const auto status = folder_->look(name);
-    if (!status || path.extension().empty()) {
+    if (!status) {
       continue;
     }
     const auto age = now - std::chrono::nanoseconds(to_ns(status->st_mtim));
-    const bool is_stamp = path.extension() == kStampEnding;
-    if (is_stamp && age > kUnusedFor) {
-      folder_->unlink(path.stem().string() + kIndexEnding);
+    const std::string stamped(stem_of(name, kStampEnding));
+    const std::string indexed(stem_of(name, kIndexEnding));
+    const bool is_unused =
+        age > kUnusedFor &&
+        (!stamped.empty() || (!indexed.empty() && !folder_->look(indexed + kStampEnding)));
+    if (is_unused && !stamped.empty()) {
+      folder_->unlink(stamped + kIndexEnding);
     }
-    if ((is_stamp && age > kUnusedFor) || (path.extension() == kNewEnding && age > kAbandonedFor)) {
+    if (is_unused || (is_unfinished(name) && age > kAbandonedFor)) {
       folder_->unlink(name);
     }
   }

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,24 +22,31 @@ std::string default_index_folder();
 struct SetIndexOptions {
   // Where files are kept, made with its parents where it is missing; empty: nowhere.
   std::string folder;
+  // Of the program: what another one has found out is not believed.
+  std::string version;
   // What tells the data set from others: pages that two openings of one text have in common are
   // found by both.
   std::string set;
   // An index that was made ahead, maybe on another machine; empty: none.
   std::string made_ahead;
-  // Keeps what is read again as fast as it is looked up, too.
+  // Keeps what is read again as fast as it is looked up, too; and that nothing can be kept is an
+  // error.
   bool keeps_all = false;
-  // Where the index is written to instead, to be used as `made_ahead`; empty: into the folder.
+  // Finds nothing: all sources are to be read, and checked, anew.
+  bool finds_nothing = false;
+  // Where the index is written to instead, to be used as `made_ahead`; empty: into the folder. If
+  // there is a file already, it must be an index.
   std::string target;
 };
 
 // What became of the index of a data set that was opened.
 struct IndexResult {
-  std::uint64_t hits = 0;    // pages that were found
-  std::uint64_t misses = 0;  // that were not
-  std::string path;          // of the file that was written; empty: none was
-  std::uint64_t pages = 0;   // that it has
-  std::uint64_t nbytes = 0;  // of it
+  std::uint64_t hits = 0;     // pages that were found
+  std::uint64_t misses = 0;   // that were not
+  std::uint64_t too_new = 0;  // of these, that were not kept: their sources had just been written
+  std::string path;           // of the file that was written; empty: none was
+  std::uint64_t pages = 0;    // that it has
+  std::uint64_t nbytes = 0;   // of it
 };
 
 // One thread.
@@ -61,7 +69,7 @@ class SetIndex : public IndexPages {
   void start_writing();
   template <typename Action>
   void attempt(const Action& action);
-  void add_copy(const PageKey& key, const PageEntry& entry);
+  void add_copy(const PageKey& key, const PageReader& page);
   void write_file();
   void write_stamp(const DiskFile& index_file);
   void clean_folder();
@@ -70,6 +78,8 @@ class SetIndex : public IndexPages {
   PageName portable_name(const PageKey& key, const std::string& index_path) const;
 
   SetIndexOptions options_;
+  // Before any source was.
+  std::chrono::system_clock::time_point opened_at_ = std::chrono::system_clock::now();
   std::optional<DiskFolder> folder_;  // while it is looked at, or written to
   std::string name_;                  // of the file in the folder, without extension
   bool is_usable_ = false;            // the folder

@@ -210,31 +210,29 @@ void TarIndex::write(PageWriter& page) const {
   }
 }
 
-TarIndex TarIndex::read(PageReader& page, TarGrouping grouping, std::vector<SourcePtr> sources) {
+TarIndex TarIndex::read(PageReader& page, SourcePtr source) {
   TarIndex index;
-  index.grouping = grouping;
-  const auto first_records = page.array<std::uint64_t>(sources.size());
+  const auto first_records = page.array<std::uint64_t>(1);
   index.first_records.assign(first_records.begin(), first_records.end());
-  index.sources = std::move(sources);
+  index.sources.push_back(std::move(source));
   index.keys = StringList::read(page);
+  PageReader::require(index.first_records[0] == 0);
   for (std::uint64_t left = page.number(kMostParts); left > 0; --left) {
     index.parts.push_back(TarPart::read(page));
   }
   return index;
 }
 
-TarIndex index_tar(TarGrouping grouping, std::vector<SourcePtr> shards, OpenContext& context) {
+TarIndex index_tar(const SourcePtr& shard, OpenContext& context) {
   return find_or_scan(
-      grouping == TarGrouping::kWenet ? "tar of WeNet 1" : "tar 1", shards, context,
+      "tar 1", {&shard, 1}, context,
       [&](OpenContext& own) {
-        TarIndexer indexer(grouping, own);
-        for (const SourcePtr& shard : shards) {
-          require_tar(*shard);
-          indexer.add_shard(shard);
-        }
+        require_tar(*shard);
+        TarIndexer indexer(TarGrouping::kWebDataset, own);
+        indexer.add_shard(shard);
         return indexer.finish();
       },
-      [&](PageReader& page) { return TarIndex::read(page, grouping, shards); });
+      [&](PageReader& page) { return TarIndex::read(page, shard); });
 }
 
 TarIndexer::TarIndexer(TarGrouping grouping, OpenContext& context)

@@ -76,12 +76,12 @@ struct TarIndex {
 
   // All but the grouping and the sources.
   void write(PageWriter& page) const;
-  // Of these sources. Throws kCorrupt where the page holds no index of so many.
-  static TarIndex read(PageReader& page, TarGrouping grouping, std::vector<SourcePtr> sources);
+  // Of one WebDataset shard. Throws kCorrupt where the page holds no index of one.
+  static TarIndex read(PageReader& page, SourcePtr source);
 };
 
-// The index of these shards, one after another: kept, or made by a TarIndexer.
-TarIndex index_tar(TarGrouping grouping, std::vector<SourcePtr> shards, OpenContext& context);
+// The index of a WebDataset shard: kept, or made by a TarIndexer, whose errors it throws.
+TarIndex index_tar(const SourcePtr& shard, OpenContext& context);
 
 // Adds shards to an index, one after another; a sample ends where its shard ends.
 class TarIndexer {

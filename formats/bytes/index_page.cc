@@ -27,7 +27,11 @@ bool PageKey::add_source(const ByteSource& source) {
   const Identity identity = source.identity();
   // Messages name the source.
   sources_ += fmt::format("{}:{}{} ", source.name().size(), source.name(), identity.text());
-  path_ = ++source_count_ == 1 ? source.path() : "";
+  if (++source_count_ <= kMostPortable) {
+    portable_sources_.push_back({source.path(), identity.nbytes, identity.mtime_ns});
+  } else {
+    portable_sources_.clear();
+  }
   nbytes_ += identity.nbytes;
   mtime_ns_ = std::max(mtime_ns_, identity.mtime_ns);
   return identity.exists();

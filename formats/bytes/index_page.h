@@ -12,9 +12,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "formats/bytes/error.h"
 #include "formats/bytes/page_array.h"
@@ -36,7 +38,7 @@ class PageWriter {
   void text(std::string_view text);
   template <typename T>
   void array(std::span<const T> values) {
-    static_assert(std::is_trivially_copyable_v<T>);
+    static_assert(std::has_unique_object_representations_v<T>, "padding would be written, too");
     begin_array(values.size(), sizeof(T));
     put(std::as_bytes(values));
   }
@@ -68,6 +70,7 @@ class PageReader {
   std::string text();
   template <typename T>
   PageArray<T> array() {
+    static_assert(alignof(T) <= alignof(std::uint64_t));
     const std::span<const std::byte> bytes = array_bytes(sizeof(T));
     return {std::span(reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)), memory_};
   }
@@ -80,6 +83,8 @@ class PageReader {
   }
   // Throws where `holds` is false: the page contradicts itself.
   static void require(bool holds);
+  // What was not read yet.
+  std::span<const std::byte> left() const { return left_; }
   void require_end() const { require(left_.empty()); }
 
  private:
@@ -103,10 +108,16 @@ class PageKey {
   // Two pages with equal texts hold the same.
   std::string text() const { return things_ + "\n" + sources_; }
 
-  // A page of a single source may be found on another machine, too: there a file is the same if
-  // its place below some folder, its size and its mtime are.
+  // A page may be found on another machine, too: there a source is the same if its place below some
+  // folder, its size and its mtime are.
+  struct Source {
+    std::string path;  // absolute
+    std::uint64_t nbytes = 0;
+    std::int64_t mtime_ns = 0;
+  };
   const std::string& things() const { return things_; }
-  const std::string& path() const { return path_; }  // absolute; empty: not of a single source
+  // Empty if they are more than kMostPortable.
+  const std::vector<Source>& sources() const { return portable_sources_; }
   // Of all sources.
   std::uint64_t nbytes() const { return nbytes_; }
   // The newest of all sources.
@@ -115,7 +126,8 @@ class PageKey {
  private:
   std::string things_;
   std::string sources_;
-  std::string path_;
+  static constexpr std::size_t kMostPortable = 16;
+  std::vector<Source> portable_sources_;
   std::size_t source_count_ = 0;
   std::uint64_t nbytes_ = 0;
   std::int64_t mtime_ns_ = 0;
@@ -141,6 +153,8 @@ auto find_page(IndexPages& index, const PageKey& key, const Read& read)
       auto found = read(*page);
       page->require_end();
       return found;
+    } catch (const std::length_error&) {
+      // A size that nothing has.
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kCorrupt) {
         throw;

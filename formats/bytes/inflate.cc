@@ -548,7 +548,7 @@ SourcePtr open_inflated(SourcePtr base, ChunkCache& cache, const InflateOptions&
     }
   }
   Scan scan = Scanner(*base, *window_bits, options).run();
-  if (is_kept && !scan.damage) {
+  if (is_kept && !options.sink && !scan.damage) {
     options.index->keep(key, [&](PageWriter& page) { write_scan(scan, page); });
   }
   if (scan.damage) {

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,8 +16,7 @@
 
 namespace npyfs {
 
-// Built by one thread, then immutable. What lies in a page is never changed: only one that was made
-// empty, or by values, may be appended to.
+// Built by one thread, then immutable. What lies in a page is never changed or appended to.
 template <typename T>
 class PageArray {
   static_assert(std::is_trivially_copyable_v<T>, "its bytes are what is kept");
@@ -33,22 +33,27 @@ class PageArray {
   }
 
   void push_back(const T& value) {
+    assert(memory_ == nullptr);
     built_.push_back(value);
     values_ = built_;
   }
   void append(std::size_t count, const T& value) {
+    assert(memory_ == nullptr);
     built_.insert(built_.end(), count, value);
     values_ = built_;
   }
   void append(std::span<const T> values) {
+    assert(memory_ == nullptr);
     built_.insert(built_.end(), values.begin(), values.end());
     values_ = built_;
   }
   void reserve(std::size_t size) {
+    assert(memory_ == nullptr);
     built_.reserve(size);
     values_ = built_;
   }
   void resize(std::size_t size) {
+    assert(memory_ == nullptr);
     built_.resize(size);
     values_ = built_;
   }

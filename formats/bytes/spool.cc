@@ -37,6 +37,7 @@ class SpooledSource : public ByteSource {
         base_(std::move(base)),
         begin_(begin) {}
 
+  Identity identity() const override { return base_->identity(); }
   std::string path() const override { return base_->path(); }
   void check_unchanged() const override { base_->check_unchanged(); }
   bool changed() const override { return base_->changed(); }

@@ -48,6 +48,8 @@ struct FrameList {
   static FrameList read(PageReader& page, const ByteSource& base) {
     FrameList list;
     list.nbytes = page.number();
+    PageReader::require(list.nbytes <= kAmpleNbytes ||
+                        list.nbytes / kMostInflation <= base.nbytes());
     const auto frames = page.array<Frame>();
     list.frames.assign(frames.begin(), frames.end());
     PageReader::require(!frames.empty() || list.nbytes == 0);
@@ -420,7 +422,7 @@ FrameList find_frames(const ByteSource& base, const Packing& packing, const Sink
     }
   }
   FrameList list = FrameScanner(base, packing, sink).run();
-  if (is_kept && !list.damage) {
+  if (is_kept && !sink && !list.damage) {
     options.index->keep(key, [&](PageWriter& page) { list.write(page); });
   }
   return list;

@@ -222,7 +222,7 @@ ObjectIndex read_ark(SourcePtr source, const Wanted& wanted, OpenContext& contex
     source = open_inflated(std::move(source), *context.cache, options);
   }
   return find_or_scan(
-      "ark 1", {&source, 1}, context,
+      fmt::format("ark 1 of {}", wanted.name), {&source, 1}, context,
       [&](OpenContext& own) { return ArkReader(source, wanted, own).read(); },
       [&](PageReader& page) { return ObjectIndex::read(page, source); });
 }

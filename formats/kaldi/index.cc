@@ -182,6 +182,10 @@ ObjectIndex ObjectIndex::read(PageReader& page, SourcePtr source) {
   index.sources.push_back(std::move(source));
   index.keys = StringList::read(page);
   index.objects = page.array<Object>(index.keys.size());
+  for (const Object& object : index.objects) {
+    PageReader::require(object.source == 0 && object.header_nbytes <= object.nbytes &&
+                        lies_within(object.offset, object.nbytes, index.sources[0]->nbytes()));
+  }
   index.damage = DamageList::read(page);
   index.as_double = page.flag();
   if (const auto rate_hz = page.optional()) {

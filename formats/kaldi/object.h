@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -64,6 +65,7 @@ struct Object {
   // kPcm only: one channel out of several; 0: all there are.
   std::uint16_t channels = 0;
   std::uint16_t channel = 0;
+  std::array<std::uint8_t, 6> zero{};  // instead of padding: objects are kept as they are
 };
 
 // Part of a matrix or vector that a script asks for; rows and columns that are there.

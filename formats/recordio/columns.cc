@@ -72,6 +72,8 @@ bool PayloadColumn::locate(std::uint64_t record, std::vector<Extent>& out) const
   std::uint64_t left = place.nbytes;
   for (std::uint64_t i = first_runs_[static_cast<std::size_t>(found - scattered_.begin())];
        left > 0; ++i) {
+    // A damaged page may say anything.
+    PageReader::require(i < runs_.size() && runs_[i].nbytes <= left);
     out.push_back({source_.get(), runs_[i].offset, runs_[i].nbytes});
     left -= runs_[i].nbytes;
   }
@@ -178,6 +180,7 @@ std::optional<Item> ValueColumn::uniform() const {
 
 void ValueColumn::plan(std::uint64_t record, ByteRange range, Plan& plan) const {
   const std::uint64_t base = begin_of(record) * dtype_.itemsize;
+  PageReader::require(lies_within(base, range.end, values_.size()));
   plan.add_memory(values_.data() + base + range.begin, range.nbytes());
 }
 
@@ -231,7 +234,8 @@ void KeyColumn::read(PageReader& page) {
   first_ = static_cast<std::int64_t>(page.number());
   integers_ = page.array<std::int64_t>();
   texts_ = StringList::read(page);
-  PageReader::require(integers_.empty() || integers_.size() == size_);
+  PageReader::require((integers_.empty() || integers_.size() == size_) &&
+                      (texts_.size() == 0 || texts_.size() == size_));
 }
 
 }  // namespace npyfs

@@ -18,9 +18,8 @@ std::shared_ptr<const RecordTable> open(const Location& location, OpenContext& c
     throw file_error(ErrorKind::kUnsupported, location.path,
                      "is a directory without tar shards, expected a shard");
   }
-  SourcePtr source = open_tar_source(location.source, context);
-  return make_tar_table(index_tar(TarGrouping::kWebDataset, {std::move(source)}, context), {},
-                        context.warn);
+  const SourcePtr source = open_tar_source(location.source, context);
+  return make_tar_table(index_tar(source, context), {}, context.warn);
 }
 
 }  // namespace

@@ -220,6 +220,7 @@ std::shared_ptr<Records> Records::read(PageReader& page, SourcePtr source) {
   records->damage = DamageList::read(page);
   records->cut_record = page.optional();
   if (records->cut_record) {
+    PageReader::require(*records->cut_record < records->payloads.size());
     records->cut = Damage::read(page);
   }
   return records;

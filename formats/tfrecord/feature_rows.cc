@@ -235,6 +235,8 @@ std::span<const ByteRange> FeatureRows::slices(std::uint64_t row, ByteRange& sin
   const std::uint64_t count = slice_counts_[row];
   const std::uint64_t offset = slice_offsets_[row];
   if (count != 1) {
+    // A damaged page may say anything.
+    PageReader::require(lies_within(offset, count, more_.size()));
     return more_.span().subspan(offset, count);
   }
   const bool direct = (forms_[row] & kDirect) != 0;

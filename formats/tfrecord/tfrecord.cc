@@ -72,6 +72,13 @@ struct RecordIndex {
     index.is_raw = page.flag();
     index.features = read_features(page);
     index.feature_lists = read_features(page);
+    for (const FeatureMap* features : {&index.features, &index.feature_lists}) {
+      for (const auto& [name, rows] : *features) {
+        const std::uint64_t records = index.records->payloads.size();
+        PageReader::require(rows->size() <= records && rows->clash().value_or(0) <= records &&
+                            rows->uneven().value_or(0) <= records);
+      }
+    }
     return index;
   }
 };

@@ -240,6 +240,56 @@ class Index(MountTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("it is no index", done.stderr)
 
+    def test_only_an_index_is_replaced(self):
+        tar = self.folder / "data.tar"
+        write_tar(tar, 10)
+        before = tar.read_bytes()
+        link = self.folder / "link"
+        link.symlink_to(tar)
+        for target in (tar, link, self.folder):
+            done = npyfs("index", "--index-dir", "none", tar, "-o", target)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("no index", done.stderr)
+        self.assertEqual(tar.read_bytes(), before)
+        for _ in range(2):
+            done = npyfs("index", "--index-dir", "none", tar, "-o", self.folder / "made.index")
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_verify_at_mount_reads_all_anew(self):
+        zipped = self.folder / "data.tar.gz"
+        tar = self.folder / "data.tar"
+        write_tar(tar, 100)
+        zipped.write_bytes(gzip.compress(tar.read_bytes(), 0))
+        age(zipped)
+        npyfs("index", "--index-dir", self.index, zipped)
+        self.spoil(zipped, zipped.stat().st_size // 2)
+        self.assertIsInstance(self.info(zipped), dict)
+        done = npyfs("info", "--verify=mount", "--index-dir", self.index, zipped)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("data.tar.gz", done.stderr)
+
+    def test_an_order_of_words_is_told_from_text(self):
+        data = self.folder / "dir"
+        data.mkdir()
+        write_ark(data / "feats.ark", 3)
+        (data / "feats.scp").write_text("".join(f"utt-{i:06d} {data}/feats.ark:11\n" for i in range(1)))
+        (data / "text").write_text("utt-000000 0 7 8\n")
+        for path in data.iterdir():
+            age(path)
+        as_numbers = ["--decode", "x=int32vector", f"ark:{data}/text"]
+        plain = self.info(*as_numbers, index="none")
+        npyfs("index", "--index-dir", self.index, "--decode", "x=int32vector", f"kaldi:{data}")
+        self.assertEqual(self.info(*as_numbers), plain)
+
+    def test_from_a_folder_that_is_gone(self):
+        tar = self.folder / "data.tar"
+        write_tar(tar, 10)
+        gone = self.folder / "gone"
+        gone.mkdir()
+        done = npyfs("info", "--index-dir", self.index, tar,
+                     preexec_fn=lambda: (os.chdir(gone), os.rmdir(gone)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_the_command_keeps_what_is_small_too(self):
         tar = self.folder / "data.tar"
         write_tar(tar, 3)

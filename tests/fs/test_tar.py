@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -62,15 +63,31 @@ class Compressed(MountTest):
                 mnt = self.mount("--cache-size", "16M", self.packed(kind), name=kind)
                 self.check_random_reads(mnt)
 
-    def test_a_cache_directory_is_empty_while_mounted_and_after_a_crash(self):
+    def left_beside_arrays(self):
+        """What the cache folder shows but for kept arrays (HEX.npy, HEX.npy.part, HEX.map)."""
+        return [name for name in os.listdir(self.spool)
+                if not re.fullmatch(r"[0-9a-f]{32}\.(npy|npy\.part|map)", name)]
+
+    def test_decoded_shards_are_not_seen_while_mounted_nor_after_a_crash(self):
         mnt = self.mount("--cache-dir", self.spool, "--cache-size", "1M", self.packed("zst"))
         self.check_random_reads(mnt)
-        self.assertEqual(os.listdir(self.spool), [])
+        self.assertEqual(self.left_beside_arrays(), [])
         daemon = self.daemon(mnt)
         os.kill(daemon, signal.SIGKILL)
         wait_for_exit(daemon)
         unmount(mnt)
-        self.assertEqual(os.listdir(self.spool), [])
+        self.assertEqual(self.left_beside_arrays(), [])
+
+    def test_arrays_of_compressed_shards_are_kept(self):
+        for kind in PACKERS:
+            with self.subTest(kind):
+                packed = self.packed(kind)
+                self.spool.mkdir(mode=0o700, exist_ok=True)
+                done = npyfs("fill", "--quiet", "--cache-dir", self.spool / kind, packed)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                kept = [np.load(path, mmap_mode="r") for path in (self.spool / kind).glob("*.npy")]
+                self.assertEqual([array.shape for array in kept], [self.rows.shape])
+                np.testing.assert_array_equal(kept[0], self.rows)
 
     def test_info_says_what_a_random_read_costs(self):
         self.assertIn("gzip, a random read inflates up to 4050 KiB",

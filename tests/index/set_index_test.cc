@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <utime.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -51,6 +53,7 @@ class SetIndexTest : public testing::Test {
     SetIndexOptions options;
     options.folder = (root_ / "index").string();
     options.set = "a set";
+    options.version = "1";
     options.keeps_all = true;
     return options;
   }
@@ -156,10 +159,43 @@ TEST_F(SetIndexTest, DamageIsAMiss) {
 TEST_F(SetIndexTest, AnUnusableFolderIsNoError) {
   const std::string a = make_file("a", "1");
   SetIndexOptions none = options();
-  none.folder = (root_ / "data" / "a" / "below a file").string();
-  EXPECT_EQ(visit({key_of(a)}, none, "first"), (Texts{"none"}));
   none.folder.clear();
   EXPECT_EQ(visit({key_of(a)}, none, "first"), (Texts{"none"}));
+  none.folder = (root_ / "data" / "a" / "below a file").string();
+  EXPECT_THROW(SetIndex::open(none), Error) << "npyfs index has nothing else to do";
+  none.keeps_all = false;
+  EXPECT_EQ(visit({key_of(a)}, none, "first"), (Texts{"none"}));
+}
+
+TEST_F(SetIndexTest, LeavesOtherFilesAlone) {
+  fs::create_directory(root_ / "index");
+  fs::permissions(root_ / "index", fs::perms::owner_all);
+  const std::string hex(32, 'a');
+  const utimbuf old{1000000000, 1000000000};
+  for (const std::string& name :
+       {std::string("weights.new"), std::string("mine.stamp"), std::string("mine.index"),
+        hex + ".npy", hex + ".1.0.new", hex + ".stamp", hex + ".index", hex + ".1.0.news"}) {
+    std::ofstream(root_ / "index" / name) << "x";
+    ASSERT_EQ(::utime((root_ / "index" / name).c_str(), &old), 0);
+  }
+  visit({key_of(make_file("a", "1"))}, options(), "first");
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(root_ / "index")) {
+    if (fs::last_write_time(entry) < fs::file_time_type::clock::now() - std::chrono::hours(24)) {
+      left.push_back(entry.path().filename().string());
+    }
+  }
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left,
+            (Texts{hex + ".1.0.news", hex + ".npy", "mine.index", "mine.stamp", "weights.new"}));
+}
+
+TEST_F(SetIndexTest, AnotherProgramsPagesAreNotBelieved) {
+  const std::string a = make_file("a", "1");
+  visit({key_of(a)}, options(), "first");
+  SetIndexOptions other = options();
+  other.version = "2";
+  EXPECT_EQ(visit({key_of(a)}, other, "second"), (Texts{"none"}));
 }
 
 TEST_F(SetIndexTest, TakesWhatWasMadeAhead) {
@@ -191,6 +227,8 @@ TEST_F(SetIndexTest, RefusesWhatIsNoIndexMadeAhead) {
   SetIndexOptions ahead = options();
   ahead.made_ahead = make_file("a", "no index at all, but long enough to have a tail of one");
   EXPECT_THROW(SetIndex::open(ahead), Error);
+  fs::permissions(ahead.made_ahead, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_THROW(SetIndex::open(ahead), Error) << "anybody may have written it";
   ahead.made_ahead = (root_ / "missing").string();
   EXPECT_THROW(SetIndex::open(ahead), Error);
 }

@@ -23,6 +23,7 @@ struct Frame {
   // State a decoder needs that the frame's bytes do not contain. xz: the kind of checksum of its
   // stream. lz4, within a frame: the first two bytes of the frame's descriptor; 0 at its start.
   std::uint32_t stream = 0;
+  std::uint32_t zero = 0;  // instead of padding: frames are kept as they are
 };
 
 // The frames of a file, and their decoded size in all.
