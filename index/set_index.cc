@@ -80,6 +80,20 @@ std::string folder_of(const std::string& path) {
   return absolute.lexically_normal().parent_path().string();
 }
 
+// An empty file "BEGINNING.PID.N.new".
+DiskFile make_new_file(const std::string& beginning, mode_t mode) {
+  for (int number = 0;; ++number) {
+    const std::string name = fmt::format("{}.{}.{}{}", beginning, ::getpid(), number, kNewEnding);
+    const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd >= 0) {
+      return {fd, name};
+    }
+    if (errno != EEXIST) {
+      throw system_error(name, "make", errno);
+    }
+  }
+}
+
 // `npyfs index -o` replaces nothing but indexes.
 void require_replaceable(const std::string& path) {
   struct stat status {};
@@ -220,20 +234,11 @@ void SetIndex::start_writing() {
         throw system_error(folder_->path(), "write to", ENOSPC);
       }
     }
-    for (int number = 0;; ++number) {
-      const std::string ending = fmt::format(".{}.{}{}", ::getpid(), number, kNewEnding);
-      const std::string name =
-          options_.target.empty() ? folder_->path_of(name_ + ending) : options_.target + ending;
-      const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-                            options_.target.empty() ? 0600 : 0644);
-      if (fd >= 0) {
-        new_name_ = name;
-        return {fd, name};
-      }
-      if (errno != EEXIST) {
-        throw system_error(name, "make", errno);
-      }
-    }
+    const bool is_target = !options_.target.empty();
+    DiskFile file = make_new_file(is_target ? options_.target : folder_->path_of(name_),
+                                  is_target ? 0644 : 0600);
+    new_name_ = file.name();
+    return file;
   });
 }
 
@@ -358,10 +363,13 @@ void SetIndex::write_file() {
 }
 
 void SetIndex::write_stamp(const DiskFile& index_file) {
-  folder_->unlink(name_ + kStampEnding);
-  const DiskFile file = folder_->open(name_ + kStampEnding, O_RDWR | O_CREAT | O_EXCL);
+  const DiskFile file = make_new_file(folder_->path_of(name_), 0600);
   const Stamp stamp = stamp_of(index_file.look());
   file.write(0, std::as_bytes(std::span(&stamp, 1)));
+  // Of another mount's index by now, maybe: then it is no stamp of that one.
+  if (::rename(file.name().c_str(), folder_->path_of(name_ + kStampEnding).c_str()) != 0) {
+    throw system_error(file.name(), "rename", errno);
+  }
 }
 
 // Removes what nobody has used for long, and what writers left that died.
