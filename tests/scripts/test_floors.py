@@ -90,7 +90,7 @@ class Floors(unittest.TestCase):
                      "int f() { return ::stat(path, &about); }\n", "const int fd = ::open(path);\n",
                      "auto s = FileSource::open(path, path);\n", "char* r = ::realpath(path, 0);\n"):
             with self.subTest(text=text):
-                for path in ("formats/tar/tar.cc", "formats/bytes/plan.cc", "cli/load.cc"):
+                for path in ("formats/tar/tar.cc", "formats/bytes/plan.cc", "cli/sources.cc"):
                     code, said = check({path: text})
                     self.assertEqual(code, 1)
                     self.assertIn(f"{path}: has ", said)
